@@ -1,0 +1,184 @@
+"""Which call an id means: equal, open, known, repeated; ids reused and renamed (MEM-1, MEM-2).
+
+The ledger knows every call and answer of a whole log, evicted ones too. What stands where in the buffer
+is for `conversation`; what to do about it for `appending`.
+"""
+
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from turnledger.domain.messages import arguments_of_call, id_of_call, name_of_call, original_id_of
+from turnledger.domain.values import canonical, digest, parsed
+
+ReusedIds = Literal["compare", "drop", "distinct"]
+REUSED_IDS: tuple[ReusedIds, ...] = ("compare", "drop", "distinct")
+
+_NO_ARGUMENTS = "none"
+
+
+def arguments_text(arguments: Any) -> str:
+    """One text for all equal arguments: JSON values compared exactly, text parsed first (section 1)."""
+    if isinstance(arguments, str):
+        try:
+            arguments = parsed(arguments)
+        except ValueError:
+            return f"text:{arguments}" if arguments else _NO_ARGUMENTS
+    if arguments is None or arguments == {}:
+        return _NO_ARGUMENTS
+    try:
+        return f"json:{canonical(arguments)}"
+    except RecursionError:
+        return f"text:{arguments!r}"
+
+
+def call_key(call: Mapping[str, Any]) -> str:
+    """What two equal calls share: name and arguments."""
+    return digest(f"{name_of_call(call)}\0{arguments_text(arguments_of_call(call))}")
+
+
+class Declaration(NamedTuple):
+    """A call as one turn declared it, under the id that it was recorded with."""
+
+    turn: int
+    place: int
+    call_id: str
+    original_id: str | None
+    key: str
+    turn_id: str | None
+
+
+class Answer(NamedTuple):
+    """What holds the slot of a call: its real result, or a placeholder (`healed`)."""
+
+    entry: int
+    healed: bool
+    content: str
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Every call and answer that a log knows, by id."""
+
+    bearing: MutableMapping[str, tuple[Declaration, ...]] = field(default_factory=dict)
+    answers: MutableMapping[str, Answer] = field(default_factory=dict)
+    originals: MutableMapping[str, bool] = field(default_factory=dict)
+    newest_turn: int | None = None
+
+    def draft(self) -> "Ledger":
+        """The same ledger, whose changes this one does not see."""
+        return Ledger(
+            ChainMap({}, self.bearing),
+            ChainMap({}, self.answers),
+            ChainMap({}, self.originals),
+            self.newest_turn,
+        )
+
+    def declare(
+        self, turn: int, turn_id: str | None, calls: Sequence[Mapping[str, Any]]
+    ) -> list[Declaration]:
+        """Adds a turn's calls; a call without a usable id is not known under any."""
+        declared = declarations(turn, turn_id, calls)
+        for call in declared:
+            self._bear(call.call_id, call)
+            if call.original_id and call.original_id != call.call_id:
+                self._bear(call.original_id, call)
+                self.originals[call.original_id] = True
+        return declared
+
+    def _bear(self, call_id: str, call: Declaration) -> None:
+        self.bearing[call_id] = (*self.bearing.get(call_id, ()), call)
+
+    def answer(self, call_id: str, answer: Answer, original_id: str | None) -> None:
+        self.answers[call_id] = answer
+        if original_id:
+            self.originals.setdefault(original_id, False)
+
+    def is_open(self, call_id: str) -> bool:
+        return call_id not in self.answers
+
+    def renamed(self, call_id: str) -> bool:
+        """Whether some call came under this id and was recorded under another."""
+        return self.originals.get(call_id, False)
+
+    def fresh_id(self, call_id: str, taken: set[str]) -> str:
+        """`c1-2`, then `c1-3`, …: the first that nothing in the log or in `taken` uses."""
+        number = 2
+        while self._uses(candidate := f"{call_id}-{number}") or candidate in taken:
+            number += 1
+        return candidate
+
+    def _uses(self, call_id: str) -> bool:
+        return call_id in self.bearing or call_id in self.answers or call_id in self.originals
+
+
+def declarations(turn: int, turn_id: str | None, calls: Sequence[Mapping[str, Any]]) -> list[Declaration]:
+    """A turn's calls with usable ids, in order."""
+    return [
+        Declaration(turn, place, usable, original_id_of(call), call_key(call), turn_id)
+        for place, call in enumerate(calls)
+        if (usable := id_of_call(call))
+    ]
+
+
+class Identity(NamedTuple):
+    """What an incoming call turns out to be: the id to record, and the earlier call that it repeats."""
+
+    incoming_id: str
+    call_id: str
+    repeats: Declaration | None
+
+
+def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds) -> list[Identity | None]:
+    """For each call of an incoming turn what it is; None for one without a usable id.
+
+    A call repeats a known call if it equals it, or if that one stands in an earlier turn and is still
+    open; another call under a known id is a new one, under a fresh id.
+    """
+    taken = {i for call in calls for i in (id_of_call(call), original_id_of(call)) if i}
+    this_turn = Ledger()
+    identities: list[Identity | None] = []
+    for place, call in enumerate(calls):
+        usable = id_of_call(call)
+        if usable is None:
+            identities.append(None)
+            continue
+        earlier = ledger.bearing.get(usable, ())
+        here = this_turn.bearing.get(usable, ())
+        key = call_key(call)
+        found = _repeated(ledger, earlier, here, key, mode)
+        if found:
+            call_id = found.call_id
+        else:
+            call_id = ledger.fresh_id(usable, taken) if earlier or here else usable
+            original = usable if call_id != usable else original_id_of(call)
+            taken.add(call_id)
+            this_turn.declare(-1, None, [{**call, "tool_call_id": call_id, "original_id": original}])
+        identities.append(Identity(usable, call_id, found))
+    return identities
+
+
+def _repeated(
+    ledger: Ledger,
+    earlier: Sequence[Declaration],
+    here: Sequence[Declaration],
+    key: str,
+    mode: ReusedIds,
+) -> Declaration | None:
+    """Of the known calls the one repeated: an equal one (open first, else the latest), else an open one."""
+    if mode == "distinct":
+        return None
+    equal = [call for call in (*earlier, *here) if call.key == key]
+    open_ones = [call for call in earlier if ledger.is_open(call.call_id)]
+    every = [*earlier, *here] if mode == "drop" else []
+    open_and_equal = [call for call in equal if ledger.is_open(call.call_id)]
+    for candidates in (open_and_equal, equal, open_ones, every):
+        if candidates:
+            return candidates[-1]
+    return None
+
+
+def is_repeat(identities: Sequence[Identity | None]) -> bool:
+    """Whether a turn is a duplicate (MEM-2): it declares calls, each repeating a call of an earlier turn."""
+    return bool(identities) and all(i and i.repeats and i.repeats.turn >= 0 for i in identities)

@@ -1,0 +1,221 @@
+"""The aggregate: the state that decisions need, folded from events one at a time.
+
+`evolve` is total and decides nothing; a fold of a log that was recorded never refuses. Contents are not
+kept here, only what tells two of them apart: the buffer with its contents is a projection.
+"""
+
+from collections import ChainMap, OrderedDict
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from turnledger.domain.artifacts import Shelf
+from turnledger.domain.calls import Answer, Ledger
+from turnledger.domain.events import (
+    ArtifactsDelivered,
+    ArtifactsDiscarded,
+    ArtifactsHeld,
+    ArtifactsPutBack,
+    ArtifactsTaken,
+    CallHealed,
+    ConversationStarted,
+    DomainEvent,
+    EntriesEvicted,
+    Envelope,
+    MessageAppended,
+    PlaceholderReplaced,
+)
+from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
+from turnledger.domain.values import canonical, digest
+
+KEYS_REMEMBERED = 10_000
+
+
+class EntryFacts(NamedTuple):
+    """What decisions know of an entry: its role, the usable ids of its calls (or the one that it answers),
+    for a turn that calls what it says and declares, and whether it has left the buffer."""
+
+    role: str
+    call_ids: tuple[str, ...]
+    saying: str
+    evicted: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether a window counts it."""
+        return self.role not in SYSTEM_ROLES
+
+
+class KeyUse(NamedTuple):
+    """The first use of an idempotency key: the digest of its input and the versions that it recorded."""
+
+    digest: str
+    first: int
+    last: int
+
+
+def content_digest(content: Any) -> str:
+    """What two equal contents share."""
+    return digest(canonical(content))
+
+
+def saying(content: Any, call_keys: tuple[str, ...]) -> str:
+    """What two equal turns share: text, and calls in order."""
+    return digest(canonical([content, list(call_keys)]))
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One conversation's state at `version`; version 0 is the empty one."""
+
+    version: int = 0
+    time: datetime | None = None
+    window: int | None = None
+    buffer_version: int = 0
+    buffer: list[int] = field(default_factory=list)
+    entries: MutableMapping[int, EntryFacts] = field(default_factory=dict)
+    newest_entry: int = 0
+    newest_user: int | None = None
+    open_calls: dict[str, int] = field(default_factory=dict)
+    calls: Ledger = field(default_factory=Ledger)
+    shelf: Shelf = field(default_factory=Shelf)
+    keys: "OrderedDict[str, KeyUse]" = field(default_factory=OrderedDict)
+
+    def draft(self) -> "Conversation":
+        """The same state, whose changes this one does not see: what a decision works on.
+
+        Costs a copy of the list of entry numbers and of the open calls, nothing that grows otherwise.
+        """
+        return Conversation(
+            self.version,
+            self.time,
+            self.window,
+            self.buffer_version,
+            list(self.buffer),
+            ChainMap({}, self.entries),
+            self.newest_entry,
+            self.newest_user,
+            dict(self.open_calls),
+            self.calls.draft(),
+            self.shelf.draft(),
+        )
+
+    def evolve(self, event: DomainEvent) -> None:
+        """Applies one event; its handler is found by its class."""
+        envelope = event.envelope
+        self.version, self.time = envelope.version, envelope.time
+        if envelope.idempotency_key is not None:
+            self._remember(envelope.idempotency_key, envelope)
+        _EVOLVERS[type(event)](self, event)
+
+    def _remember(self, key: str, envelope: Envelope) -> None:
+        self.keys[key] = KeyUse(envelope.idempotency_digest or "", envelope.batch, envelope.version)
+        if len(self.keys) > KEYS_REMEMBERED:
+            self.keys.popitem(last=False)
+
+    def _started(self, event: ConversationStarted) -> None:
+        self.window = event.window
+
+    def _appended(self, event: MessageAppended) -> None:
+        self._changed(event)
+        self.newest_entry = event.entry
+        self.buffer.append(event.entry)
+        if event.role == "tool":
+            self._answered(event.entry, event.content, event.metadata)
+            return
+        self.calls.newest_turn = event.entry
+        ids, said = self._declared(event) if event.role == "assistant" else ((), "")
+        self.entries[event.entry] = EntryFacts(event.role, ids, said)
+        if event.role == "user":
+            self.newest_user = event.entry
+
+    def _declared(self, event: MessageAppended) -> tuple[tuple[str, ...], str]:
+        calls = event.metadata.get("tool_calls") or []
+        if not calls:
+            return (), ""
+        declared = self.calls.declare(event.entry, event.turn_id, calls)
+        for call in declared:
+            if self.calls.is_open(call.call_id):
+                self.open_calls.setdefault(call.call_id, event.entry)
+        ids = tuple(dict.fromkeys(call.call_id for call in declared))
+        return ids, saying(event.content, tuple(call.key for call in declared))
+
+    def _answered(self, entry: int, content: Any, metadata: Mapping[str, Any]) -> None:
+        answered = call_id(metadata.get("tool_call_id"))
+        self.entries[entry] = EntryFacts("tool", (answered,) if answered else (), "")
+        if answered:
+            healed = metadata.get("healed") is True
+            self.calls.answer(
+                answered, Answer(entry, healed, content_digest(content)), original_id_of(metadata)
+            )
+            self.open_calls.pop(answered, None)
+
+    def _healed(self, event: CallHealed) -> None:
+        self._changed(event)
+        self.newest_entry = event.entry
+        self.buffer.insert(self.position(event.behind) + 1, event.entry)
+        self._answered(event.entry, event.content, {"tool_call_id": event.call_id, "healed": True})
+
+    def _replaced(self, event: PlaceholderReplaced) -> None:
+        evicted = self.entries[event.entry].evicted
+        self._answered(event.entry, event.content, event.metadata)
+        if evicted:
+            self.entries[event.entry] = self.entries[event.entry]._replace(evicted=True)
+        else:
+            self._changed(event)
+
+    def _evicted(self, event: EntriesEvicted) -> None:
+        self._changed(event)
+        gone = set(event.evicted)
+        self.buffer = [entry for entry in self.buffer if entry not in gone]
+        for entry in event.evicted:
+            self.entries[entry] = self.entries[entry]._replace(evicted=True)
+
+    def _held(self, event: ArtifactsHeld) -> None:
+        self.shelf.hold(event.execution_id or "", event.held, event.version)
+        if event.repeated:
+            self.shelf.offer(event.repeated, event.held, event.version)
+
+    def _taken(self, event: ArtifactsTaken) -> None:
+        self.shelf.take(event.take_id, event.execution_id or "", event.taken, event.version)
+
+    def _delivered(self, event: ArtifactsDelivered) -> None:
+        self.shelf.deliver(event.execution_id or "", event.delivered, event.new, event.version)
+        if event.take_id is not None:
+            self.shelf.settle(event.take_id, "delivered")
+        if event.entry is not None and event.new:
+            self.shelf.offer([event.entry], event.new, event.version)
+
+    def _put_back(self, event: ArtifactsPutBack) -> None:
+        dropped = [refused.artifact_id for refused in event.refused if refused.artifact_id]
+        self.shelf.put_back(event.execution_id or "", event.held, dropped)
+        self.shelf.settle(event.take_id, "put back")
+
+    def _discarded(self, event: ArtifactsDiscarded) -> None:
+        self.shelf.discard(event.discarded)
+        self.shelf.settle(event.take_id, "discarded")
+
+    def _changed(self, event: DomainEvent) -> None:
+        self.buffer_version = event.version
+
+    def position(self, entry: int) -> int:
+        """Where an entry of the buffer stands; looked for from the end, where most of the work is."""
+        for position in range(len(self.buffer) - 1, -1, -1):
+            if self.buffer[position] == entry:
+                return position
+        raise KeyError(entry)
+
+
+_EVOLVERS: dict[type[DomainEvent], Any] = {
+    ConversationStarted: Conversation._started,
+    MessageAppended: Conversation._appended,
+    CallHealed: Conversation._healed,
+    PlaceholderReplaced: Conversation._replaced,
+    EntriesEvicted: Conversation._evicted,
+    ArtifactsHeld: Conversation._held,
+    ArtifactsTaken: Conversation._taken,
+    ArtifactsDelivered: Conversation._delivered,
+    ArtifactsPutBack: Conversation._put_back,
+    ArtifactsDiscarded: Conversation._discarded,
+}

@@ -1,0 +1,178 @@
+"""JSON values: what is kept of a Python value, when two are equal, and one as text.
+
+Keeps section 2 ("kept as given") and the JSON half of "equal calls"; what a value means in a message is
+for `messages`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from hashlib import blake2b
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+LEVELS_MAX = 100
+INTEGER_DIGITS_MAX = 4_000
+_INTEGER_MAX = 10**INTEGER_DIGITS_MAX
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Frozen(BaseModel):
+    """A value object that is checked when it is read and cannot be changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="never")
+
+
+class Unkeepable(ValueError):
+    """A value that JSON, and so the log, cannot hold; its text says why."""
+
+
+def scrubbed(text: str) -> str:
+    """The text as it can be encoded: a surrogate pair joined, a lone surrogate as U+FFFD."""
+    if text.isascii() or not _SURROGATES.search(text):
+        return str.__str__(text)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def kept(value: Any, *, levels_max: int = LEVELS_MAX) -> Any:
+    """A JSON value of the caller's value, sharing nothing with it that can change.
+
+    Tuples become lists, keys strings, bytes UTF-8 text with U+FFFD, a non-finite number None. Raises
+    `Unkeepable` for a cycle, an object of unknown type, too many levels or digits.
+    """
+    return _kept(value, levels_max, set())
+
+
+def _kept(value: Any, levels: int, path: set[int]) -> Any:
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return scrubbed(value)
+    if isinstance(value, int):
+        if not -_INTEGER_MAX < value < _INTEGER_MAX:
+            raise Unkeepable(f"an integer has more than {INTEGER_DIGITS_MAX:,} digits")
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if abs(value) <= _FLOAT_MAX else None
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "replace")
+    return _kept_container(value, levels, path)
+
+
+_FLOAT_MAX = 1.7976931348623157e308
+
+
+def _kept_container(value: Any, levels: int, path: set[int]) -> Any:
+    if levels <= 0:
+        raise Unkeepable(f"it is nested more than {LEVELS_MAX} levels deep")
+    if id(value) in path:
+        raise Unkeepable("it contains itself")
+    path.add(id(value))
+    try:
+        if isinstance(value, Mapping):
+            return _kept_map(value, levels, path)
+        if isinstance(value, list | tuple):
+            return [_kept(item, levels - 1, path) for item in value]
+        dumped = model_dumped(value)
+        if not isinstance(dumped, Mapping | list | tuple):
+            raise Unkeepable(f"it holds an object of unknown type {type(value).__name__!r}")
+        return _kept(dumped, levels, path)
+    finally:
+        path.discard(id(value))
+
+
+def _kept_map(value: Mapping[Any, Any], levels: int, path: set[int]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        text = _kept_key(key)
+        if text in result:
+            raise Unkeepable(f"two keys of one map both read {text[:100]!r}")
+        result[text] = _kept(item, levels - 1, path)
+    return result
+
+
+def _kept_key(key: Any) -> str:
+    if isinstance(key, str):
+        return scrubbed(key)
+    if key is None or isinstance(key, bool | int | float | bytes):
+        value = _kept(key, 0, set())
+        return value if isinstance(value, str) else json.dumps(value)
+    raise Unkeepable(f"a key of type {type(key).__name__!r} has no text")
+
+
+def model_dumped(value: Any) -> Any:
+    """What an object with a `model_dump()` method (pydantic and its like) dumps; None for another object."""
+    dump: Callable[[], Any] | None = getattr(value, "model_dump", None)
+    if dump is None or isinstance(value, type):
+        return None
+    try:
+        return dump()
+    except Exception as error:
+        raise Unkeepable(f"its model_dump() failed: {error}") from error
+
+
+def json_text(value: Any) -> str:
+    """A value as MEM-5 makes it text: compact JSON, non-ASCII kept, "" for what JSON cannot hold."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_as_dict)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return scrubbed(text)
+
+
+def _as_dict(value: Any) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)
+
+
+def parsed(text: str) -> Any:
+    """The JSON value of a text, numbers as exact decimals; raises ValueError for what is no JSON."""
+    try:
+        return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_no_constant)
+    except (RecursionError, InvalidOperation) as error:
+        raise ValueError(str(error)) from error
+
+
+def _number(text: str) -> Decimal:
+    return Decimal(text)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def canonical(value: Any) -> str:
+    """One text for all equal JSON values: keys sorted, numbers exact (`1` as `1.0`, but not as `true`)."""
+    if value is None or isinstance(value, bool | str):
+        return json.dumps(value)
+    if isinstance(value, int | float | Decimal):
+        return _canonical_number(value)
+    if isinstance(value, Mapping):
+        items = sorted((json.dumps(str(key)), canonical(item)) for key, item in value.items())
+        return "{" + ",".join(f"{key}:{item}" for key, item in items) + "}"
+    return "[" + ",".join(map(canonical, value)) + "]"
+
+
+def _canonical_number(value: int | float | Decimal) -> str:
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    sign, digits, exponent = number.as_tuple()
+    significant = "".join(map(str, digits)).lstrip("0")
+    trimmed = significant.rstrip("0")
+    if not trimmed:
+        return "0"
+    return f"{'-' * sign}{trimmed}e{int(exponent) + len(significant) - len(trimmed)}"
+
+
+def digest(text: str) -> str:
+    """A short name for a text that no other text has."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def copied(value: Any) -> Any:
+    """A JSON value that shares nothing with this one that can change."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,66 @@
+"""Which entries leave a full window: never a call without its results (section 2, *Window*)."""
+
+from collections.abc import Collection
+
+from turnledger.domain.conversation import Conversation, EntryFacts
+
+
+def leaving(conversation: Conversation, added: Collection[int]) -> list[int]:
+    """The entries that leave, in the order in which they stand; `added` are those of this append.
+
+    The oldest go first, whole units at a time; what must stay is passed over.
+    """
+    window = conversation.window
+    facts = {entry: conversation.entries[entry] for entry in conversation.buffer}
+    counted = [entry for entry in conversation.buffer if facts[entry].counts]
+    if window is None or len(counted) <= window:
+        return []
+    kept = {*added, conversation.newest_user, *conversation.open_calls.values()}
+    units = [unit for unit in _units(counted, facts) if kept.isdisjoint(unit)]
+    gone: set[int] = set()
+    while len(counted) - len(gone) > window:
+        unit = next((unit for unit in units if not _bares_a_result(unit, gone, counted, facts)), None)
+        if unit is None:
+            break
+        units.remove(unit)
+        gone.update(unit)
+    return [entry for entry in counted if entry in gone]
+
+
+def _units(counted: list[int], facts: dict[int, EntryFacts]) -> list[list[int]]:
+    """What leaves together, in the order of the first turn of each: turns that declare one of the same
+    calls, with the results of those calls; every other entry alone."""
+    turns = [entry for entry in counted if facts[entry].role != "tool"]
+    leader: dict[str, str] = {}
+    for turn in turns:
+        for call in facts[turn].call_ids:
+            leader[_leader(call, leader)] = _leader(facts[turn].call_ids[0], leader)
+    units: dict[str | int, list[int]] = {}
+    for entry in turns + [entry for entry in counted if facts[entry].role == "tool"]:
+        calls = facts[entry].call_ids
+        units.setdefault(_leader(calls[0], leader) if calls and calls[0] in leader else entry, []).append(
+            entry
+        )
+    place = {entry: position for position, entry in enumerate(counted)}
+    return sorted(units.values(), key=lambda unit: place[unit[0]])
+
+
+def _leader(call: str, leader: dict[str, str]) -> str:
+    """The call that stands for all that are tied to this one by turns that declare both."""
+    while (above := leader.setdefault(call, call)) != call:
+        call = above
+    return call
+
+
+def _bares_a_result(
+    unit: list[int], gone: set[int], counted: list[int], facts: dict[int, EntryFacts]
+) -> bool:
+    """Whether a result that stands before its turn would lead the buffer without this unit."""
+    left = [entry for entry in counted if entry not in gone]
+    after = [entry for entry in left if entry not in unit]
+    if not after or after[0] == left[0] or facts[after[0]].role != "tool":
+        return False
+    answered = set(facts[after[0]].call_ids)
+    return any(
+        facts[entry].role != "tool" and not answered.isdisjoint(facts[entry].call_ids) for entry in after
+    )

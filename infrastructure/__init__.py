@@ -1,0 +1,1 @@
+"""Everything that touches the world: the database, the bytes, the retries."""

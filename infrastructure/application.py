@@ -1,0 +1,234 @@
+"""eventsourcing wired for conversations: load, decide, record, and decide again where another was first.
+
+Reading and writing go through a `Live` a conversation: its folds, kept in memory and caught up by version.
+What a write recorded is folded only after the commit, so that a failed one leaves no trace.
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from sqlite3 import IntegrityError
+from typing import Any
+
+from eventsourcing.application import Application
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.utils import Environment
+
+from turnledger.domain.changes import Changes
+from turnledger.domain.conversation import Conversation
+from turnledger.domain.errors import ConversationNotFound, CorruptEvent, VersionNotFound
+from turnledger.domain.events import NO_PREVIOUS, DomainEvent
+from turnledger.infrastructure.faults import Locked, closed
+from turnledger.infrastructure.mapper import ConversationMapper, digest_of
+from turnledger.infrastructure.storage import (
+    ConversationFactory,
+    ConversationRecorder,
+    Deadline,
+    Location,
+    Log,
+)
+from turnledger.projections.buffer import BufferView
+from turnledger.projections.held import ArtifactsView
+
+PAGE_ROWS = 500
+
+
+class Live:
+    """The folds of one conversation at one version."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self.conversation_id = conversation_id
+        self.lock = threading.RLock()
+        self.conversation = Conversation()
+        self.buffer = BufferView()
+        self.artifacts = ArtifactsView()
+        self.previous = NO_PREVIOUS
+        self.bytes = 0
+        self.counted_bytes = 0
+
+    @property
+    def version(self) -> int:
+        return self.conversation.version
+
+    def absorb(self, row: StoredEvent, event: DomainEvent) -> None:
+        """Folds one event; one that is known already changes nothing. Raises `CorruptEvent` for a gap."""
+        if event.version <= self.version:
+            return
+        if event.version != self.version + 1:
+            raise CorruptEvent(self.conversation_id, self.version + 1, "the event is missing")
+        if event.previous != self.previous:
+            raise CorruptEvent(
+                self.conversation_id,
+                event.version,
+                "it does not follow the event before it: the chain is broken",
+            )
+        self.conversation.evolve(event)
+        self.buffer.apply(event)
+        self.artifacts.apply(event)
+        self.previous = digest_of(row.state)
+        self.bytes += len(row.state)
+
+
+class ConversationApplication(Application[str]):
+    """The log of all conversations of one store."""
+
+    name = "turnledger"
+    recorder: ConversationRecorder
+    mapper: ConversationMapper
+
+    def __init__(self, location: Location, cache_bytes: int) -> None:
+        self.location = location
+        self.cache_bytes = cache_bytes
+        self._pid = os.getpid()
+        self._cache: OrderedDict[str, Live] = OrderedDict()
+        self._cache_lock = threading.Lock()
+        self._cached_bytes = 0
+        super().__init__()
+
+    def construct_env(self, name: str, env: Any = None) -> Environment:
+        """Nothing from the process's environment: a store is what its caller says it is."""
+        return Environment(name, {})
+
+    def construct_factory(self, env: Environment) -> ConversationFactory:
+        return ConversationFactory(env, self.location)
+
+    def construct_mapper(self) -> ConversationMapper:
+        return ConversationMapper()
+
+    def close(self) -> None:
+        if self._pid == os.getpid():
+            super().close()
+
+    def write(self, conversation_id: str, decide: Callable[[Conversation], Changes]) -> Changes:
+        """Decides and records in one transaction, and again whenever another writer was first.
+
+        Raises what `decide` raises, `StoreBusy` when the time is up; nothing is recorded then.
+        """
+        deadline = self._deadline()
+        while True:
+            try:
+                return self._attempt(conversation_id, decide, deadline)
+            except (IntegrityError, Locked):
+                deadline.pause(self.location.place)
+
+    def _attempt(
+        self, conversation_id: str, decide: Callable[[Conversation], Changes], deadline: Deadline
+    ) -> Changes:
+        live = self._live(conversation_id)
+        with self.recorder.datastore.writing(deadline) as log:
+            with live.lock:
+                self._catch_up(live, log)
+                changes = decide(live.conversation)
+                recorded = self.mapper.chained(changes.events, live.previous)
+            self.recorder.insert(log, [row for row, _ in recorded])
+        with live.lock:
+            for row, event in recorded:
+                live.absorb(row, event)
+        self._make_room(live)
+        return changes
+
+    @contextmanager
+    def reading(self, conversation_id: str, at: int | datetime | None = None) -> Iterator[Live]:
+        """The conversation as of now, or at a version or time; held still while the block runs.
+
+        Raises `ConversationNotFound` and `VersionNotFound`.
+        """
+        live = self._live(conversation_id) if at is None else Live(conversation_id)
+        with self.log() as log, live.lock:
+            if at is None:
+                self._catch_up(live, log)
+            else:
+                self._replay(live, log, at)
+            if not live.version and not log.version(conversation_id):
+                self._forget(conversation_id)
+                raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
+            yield live
+        if at is None:
+            self._make_room(live)
+
+    def _replay(self, live: Live, log: Log, at: int | datetime) -> None:
+        to = at if isinstance(at, int) else None
+        for row in self._pages(live.conversation_id, log, 0, to):
+            event = self.mapper.decoded(row)
+            if isinstance(at, datetime) and event.time > at:
+                break
+            live.absorb(row, event)
+        if to is not None and live.version < to and (last := log.version(live.conversation_id)):
+            raise VersionNotFound(
+                f"conversation {live.conversation_id!r} has {last} versions, not {to}: give one of 0 to {last}"
+            )
+
+    def _catch_up(self, live: Live, log: Log) -> None:
+        for row in self._pages(live.conversation_id, log, live.version, None):
+            live.absorb(row, self.mapper.decoded(row))
+
+    def _pages(self, conversation_id: str, log: Log, after: int, to: int | None) -> Iterator[StoredEvent]:
+        while True:
+            rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
+            yield from rows
+            if len(rows) < PAGE_ROWS:
+                return
+            after = rows[-1].originator_version
+
+    def rows(self, conversation_id: str, after: int = 0, to: int | None = None) -> Iterator[StoredEvent]:
+        """The raw rows, page by page, no transaction held between pages."""
+        while True:
+            with self.log() as log:
+                rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
+            yield from rows
+            if len(rows) < PAGE_ROWS:
+                return
+            after = rows[-1].originator_version
+
+    def version(self, conversation_id: str) -> int:
+        """The version of a conversation, 0 for none, without reading its events."""
+        with self.log() as log:
+            return log.version(conversation_id)
+
+    def conversation_ids(self, topic: str | None = None) -> Iterator[str]:
+        """The ids of all conversations (with `topic` of those that have such an event), page by page."""
+        after: str | None = None
+        while True:
+            with self.log() as log:
+                ids = log.conversation_ids(after, PAGE_ROWS, topic)
+            yield from ids
+            if len(ids) < PAGE_ROWS:
+                return
+            after = ids[-1]
+
+    @contextmanager
+    def log(self) -> Iterator[Log]:
+        deadline = self._deadline()
+        with self.recorder.datastore.reading(deadline) as log:
+            yield log
+
+    def _deadline(self) -> Deadline:
+        if self._pid != os.getpid() or self.closing.is_set():
+            raise closed()
+        return Deadline(self.location.timeout_s)
+
+    def _live(self, conversation_id: str) -> Live:
+        with self._cache_lock:
+            live = self._cache.get(conversation_id)
+            if live is None:
+                live = self._cache[conversation_id] = Live(conversation_id)
+            self._cache.move_to_end(conversation_id)
+            return live
+
+    def _forget(self, conversation_id: str) -> None:
+        with self._cache_lock:
+            live = self._cache.pop(conversation_id, None)
+            self._cached_bytes -= live.counted_bytes if live else 0
+
+    def _make_room(self, newest: Live) -> None:
+        """Bounds the cache by the bytes of the events that it folds; the conversation in use stays."""
+        with self._cache_lock:
+            if self._cache.get(newest.conversation_id) is newest:
+                self._cached_bytes += newest.bytes - newest.counted_bytes
+                newest.counted_bytes = newest.bytes
+            while self._cached_bytes > self.cache_bytes and len(self._cache) > 1:
+                _, oldest = self._cache.popitem(last=False)
+                self._cached_bytes -= oldest.counted_bytes

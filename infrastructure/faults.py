@@ -1,0 +1,86 @@
+"""What a database error means to a caller, one error class each."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from eventsourcing.persistence import (
+    ConnectionPoolClosedError,
+    ConnectionUnavailableError,
+    PersistenceError,
+)
+
+from turnledger.domain.errors import (
+    NotAStore,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreFull,
+    StoreUnwritable,
+    TurnledgerError,
+)
+
+_FULL = (
+    "SQLITE_FULL",
+    "SQLITE_IOERR_WRITE",
+    "SQLITE_IOERR_SHMSIZE",
+    "SQLITE_IOERR_TRUNCATE",
+    "SQLITE_IOERR_FSYNC",
+)
+_CLOSED = ("Cannot operate on a closed", "closed database")
+
+
+class Locked(Exception):
+    """Another writer has the database for the moment: worth another try."""
+
+
+def error_of(error: sqlite3.Error, place: str) -> TurnledgerError | Locked:
+    """The error to raise for one of SQLite's about the store at `place`."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return Locked()
+    if name in _FULL:
+        return StoreFull(
+            f"no room to write {place} ({error}): free some, then try again; nothing was recorded"
+        )
+    if name == "SQLITE_NOTADB":
+        return NotAStore(f"{place} is no turnledger store: it is no SQLite database")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
+        return StoreDamaged(
+            f"{place} is damaged ({error}): restore a backup, or save what is sound with 'turnledger export --salvage'"
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_CANTOPEN")):
+        return StoreUnwritable(
+            f"{place} cannot be opened or written ({error}): check the rights on it and its folder"
+        )
+    if isinstance(error, sqlite3.ProgrammingError) and any(text in str(error) for text in _CLOSED):
+        return closed()
+    return StoreDamaged(f"{place} cannot be used: {error}")
+
+
+def closed() -> StoreClosed:
+    return StoreClosed("the store is closed: open a new ConversationStore")
+
+
+def busy(place: str, timeout_s: float) -> StoreBusy:
+    return StoreBusy(f"{place} stayed locked for {timeout_s:g} s; nothing was recorded, try again")
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Raises the store's own error for whatever the database raises in the block."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.Error as error:
+        raise error_of(error, place) from error
+    except ConnectionPoolClosedError as error:
+        raise closed() from error
+    except ConnectionUnavailableError as error:
+        raise Locked from error
+    except PersistenceError as error:
+        cause = error.__cause__
+        if isinstance(cause, sqlite3.Error):
+            raise error_of(cause, place) from error
+        raise

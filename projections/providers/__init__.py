@@ -1,0 +1,13 @@
+"""The sendable list in a provider's own shape, one file a provider."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from turnledger.domain.pairing import Item
+from turnledger.projections.providers import openai_chat
+
+Rendering = tuple[list[dict[str, Any]], dict[str, Any]]
+
+PROVIDERS: Mapping[str, Callable[[list[Item]], Rendering]] = {
+    openai_chat.NAME: openai_chat.rendered,
+}

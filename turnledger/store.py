@@ -1,0 +1,501 @@
+"""ConversationStore: the one face, and the one place where rules, log and clock are put together."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+from uuid import uuid4
+
+from turnledger.domain import delivering
+from turnledger.domain.appending import Appending, AppendResult
+from turnledger.domain.artifacts import HeldLimits
+from turnledger.domain.calls import ReusedIds
+from turnledger.domain.changes import Changes
+from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult, Take, WriteBackResult
+from turnledger.domain.errors import ConversationNotFound, InvalidArgument, TakeSettled, TurnledgerError
+from turnledger.domain.events import ArtifactsPutBack, ArtifactsTaken
+from turnledger.domain.identifiers import checked_id
+from turnledger.infrastructure.application import ConversationApplication, Live
+from turnledger.infrastructure.commands import (
+    Command,
+    Settings,
+    artifacts_of,
+    aware,
+    checked_reused_ids,
+    log_differing,
+    warn_of,
+)
+from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
+from turnledger.infrastructure.storage import SYNCHRONOUS, Location
+from turnledger.projections.buffer import Entry
+from turnledger.projections.providers import PROVIDERS
+from turnledger.projections.sendable import Sendable, normalized_items
+from turnledger.projections.wire import wire
+
+log = logging.getLogger("turnledger")
+
+CACHE_BYTES = 128 * 2**20
+At = int | datetime | None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+class ConversationStore:
+    """A store of conversations in one SQLite file, or in memory.
+
+    `url` is a path, ":memory:" or a `sqlite:///path` URL. With `create=False` the file must exist, with
+    `read_only=True` nothing is ever written to it. `window` is the number of entries that the buffer of a
+    new conversation keeps, `reused_ids` how a call under a known id is read ("compare", "drop" or
+    "distinct"), `held_limits` what an execution may hold. `durability="normal"` may lose the last commits
+    at a power cut. `timeout_s` bounds each call, retries included (0 tries once). `clock` returns an aware
+    datetime, `new_id` a new unique text. `cache_bytes` bounds what is kept in memory of conversations.
+
+    May be shared between threads; a forked child must open its own.
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        window: int | None = None,
+        reused_ids: ReusedIds = "compare",
+        held_limits: HeldLimits | None = None,
+        durability: Literal["full", "normal"] = "full",
+        timeout_s: float = 5.0,
+        clock: Callable[[], datetime] = _now,
+        new_id: Callable[[], str] = _new_id,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        if window is not None and (not isinstance(window, int) or isinstance(window, bool) or window < 1):
+            raise InvalidArgument("window must be None or a whole number of entries from 1 up")
+        if durability not in SYNCHRONOUS:
+            raise InvalidArgument(f"durability must be one of {', '.join(SYNCHRONOUS)}, not {durability!r}")
+        if not isinstance(timeout_s, int | float) or isinstance(timeout_s, bool) or not 0 <= timeout_s < 1e6:
+            raise InvalidArgument("timeout_s must be a number of seconds from 0 up")
+        if not isinstance(held_limits, HeldLimits | None):
+            raise InvalidArgument("held_limits must be a HeldLimits(artifacts=..., payload_bytes=...)")
+        self._settings = Settings(
+            window, checked_reused_ids(reused_ids), held_limits or HeldLimits(), clock, new_id
+        )
+        location = Location(_path_of(url), create, read_only, SYNCHRONOUS[durability], float(timeout_s))
+        self._application = ConversationApplication(location, cache_bytes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file; every later call raises `StoreClosed`."""
+        self._application.close()
+
+    def append(
+        self,
+        conversation_id: str,
+        messages: Any,
+        *,
+        execution_id: str | None = None,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        reused_ids: ReusedIds | None = None,
+        expected_version: int | None = None,
+    ) -> AppendResult:
+        """Appends one message or an iterable of them, all or none (MEM-1, 2, 3, 10, 14).
+
+        A repeated result or call turn is dropped, a late result replaces its placeholder, a user message
+        first heals every open call. Raises `InvalidMessage`, `InvalidId`, `IdempotencyConflict`,
+        `VersionConflict` and `StoreBusy`; nothing is recorded then.
+        """
+        command = self._command(conversation_id, execution_id, turn_id, context)
+        command.given(messages).keyed("append", idempotency_key)
+        mode = self._mode(reused_ids)
+        done: list[Appending] = []
+
+        def decide(changes: Changes) -> None:
+            done[:] = [command.appending(changes, mode)]
+
+        changes = command.run(decide, expected_version=expected_version)
+        if command.repeated:
+            return AppendResult(**command.repeated_report(changes))
+        log_differing(command, done[0])
+        return AppendResult(**done[0].report())
+
+    def hold(
+        self,
+        conversation_id: str,
+        execution_id: str,
+        artifacts: Iterable[Any],
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> HoldResult:
+        """Holds artifacts of a run that pauses (RT-TOOL-7.1 and .5), each `{type, payload, tool_call_id}`.
+
+        What is malformed or does not fit `held_limits` is refused alone, with a warning.
+        """
+        command = self._command(conversation_id, checked_id("execution_id", execution_id), turn_id, context)
+        command.given(artifacts=artifacts).keyed("hold", idempotency_key)
+
+        def decide(changes: Changes) -> None:
+            delivering.hold(changes, command.artifacts, self._settings.held_limits, command.new_ids(changes))
+
+        changes = command.run(decide)
+        did = artifacts_of(command.first_use() if command.repeated else changes.events)
+        if not command.repeated:
+            warn_of(conversation_id, did.refused)
+        return HoldResult(
+            conversation_id=conversation_id,
+            version=command.repeated.last if command.repeated else changes.state.version,
+            held=did.held,
+            refused=did.refused,
+            repeated=command.repeated is not None,
+        )
+
+    def write_back(
+        self,
+        conversation_id: str,
+        execution_id: str,
+        messages: Any,
+        *,
+        artifacts: Iterable[Any] = (),
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        reused_ids: ReusedIds | None = None,
+        expected_version: int | None = None,
+    ) -> WriteBackResult:
+        """The resumed run's write (RT-TOOL-7.2): appends, and delivers what is held, then `artifacts`.
+
+        All in one transaction, on the last assistant message given. If that message repeats what is known,
+        or none is given, nothing is delivered, and those artifacts are held that no earlier try brought.
+        Raises what `append` raises; nothing was taken then.
+        """
+        command = self._command(conversation_id, checked_id("execution_id", execution_id), turn_id, context)
+        command.given(messages, artifacts).keyed("write_back", idempotency_key)
+        mode = self._mode(reused_ids)
+        done: list[Appending] = []
+
+        def decide(changes: Changes) -> None:
+            done[:] = [command.appending(changes, mode)]
+            delivering.write_back(
+                changes,
+                done[0],
+                command.messages,
+                command.artifacts,
+                self._settings.held_limits,
+                command.new_ids(changes),
+            )
+
+        changes = command.run(decide, expected_version=expected_version)
+        did = artifacts_of(command.first_use() if command.repeated else changes.events)
+        if command.repeated:
+            report = command.repeated_report(changes)
+        else:
+            report = done[0].report()
+            log_differing(command, done[0])
+            warn_of(conversation_id, did.refused)
+        delivered = self._payloads(conversation_id, did.delivered)
+        return WriteBackResult(**report, delivered=delivered, held=did.held, refused=did.refused)
+
+    def take(
+        self,
+        conversation_id: str,
+        execution_id: str,
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> Take:
+        """Takes all that an execution holds, for a runtime that delivers elsewhere (RT-TOOL-7.3).
+
+        Settle it with `confirm`, `put_back` or `discard`; until then it is listed by `open_takes`. Raises
+        `ConversationNotFound`.
+        """
+        command = self._command(conversation_id, checked_id("execution_id", execution_id), turn_id, context)
+
+        def decide(changes: Changes) -> None:
+            delivering.take(changes, command.new_ids(changes))
+
+        changes = command.run(decide, must_exist=True)
+        taken = next((event for event in changes.events if isinstance(event, ArtifactsTaken)), None)
+        return Take(
+            take_id=taken.take_id if taken else None,
+            conversation_id=conversation_id,
+            execution_id=execution_id,
+            taken_at=taken.time if taken else aware("clock()", self._settings.clock()),
+            version=changes.state.version,
+            artifacts=self._payloads(conversation_id, taken.taken) if taken else (),
+            context=dict(command.context) if command.context else None,
+        )
+
+    def confirm(
+        self,
+        conversation_id: str,
+        take_or_id: Take | str,
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> None:
+        """Records that a take was delivered elsewhere; once more changes nothing.
+
+        Raises `TakeNotFound`, `TakeSettled` and `ConversationNotFound`, as do `put_back` and `discard`.
+        """
+        self._settle(conversation_id, take_or_id, turn_id, context, delivering.confirm)
+
+    def put_back(
+        self,
+        conversation_id: str,
+        take_or_id: Take | str,
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> PutBackResult:
+        """Undoes a take (RT-TOOL-7.4): each artifact is held again, in its place in the order of holding."""
+
+        def decide(changes: Changes, take_id: str) -> None:
+            delivering.put_back(changes, take_id, self._settings.held_limits)
+
+        changes = self._settle(conversation_id, take_or_id, turn_id, context, decide)
+        did = artifacts_of(changes.events if changes else ())
+        warn_of(conversation_id, did.refused)
+        ids = (
+            [i for e in changes.events if isinstance(e, ArtifactsPutBack) for i in e.put_back]
+            if changes
+            else []
+        )
+        return PutBackResult(
+            conversation_id=conversation_id,
+            version=changes.state.version if changes else self.version(conversation_id),
+            held=self._payloads(conversation_id, ids),
+            refused=did.refused,
+        )
+
+    def discard(
+        self,
+        conversation_id: str,
+        take_or_id: Take | str,
+        *,
+        reason: str,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> None:
+        """Gives a take up for good, with a reason: for a run that will never resume."""
+        text = delivering.reason_text(reason)
+
+        def decide(changes: Changes, take_id: str) -> None:
+            delivering.discard(changes, take_id, text)
+
+        self._settle(conversation_id, take_or_id, turn_id, context, decide)
+
+    @contextmanager
+    def taking(
+        self,
+        conversation_id: str,
+        execution_id: str,
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> Iterator[Take]:
+        """A take for a block: confirmed when the block ends, put back when it raises (RT-TOOL-7.4).
+
+        What the block settled itself is left alone. A confirm that fails is raised, and the take stays
+        open; a put-back that fails is a note on the block's exception, and the take stays open.
+        """
+        take = self.take(conversation_id, execution_id, turn_id=turn_id, context=context)
+        try:
+            yield take
+        except BaseException as failure:
+            try:
+                with suppress(TakeSettled):
+                    self.put_back(conversation_id, take, turn_id=turn_id, context=context)
+            except Exception as error:
+                failure.add_note(f"take {take.take_id!r} could not be put back and stays open: {error}")
+            raise
+        with suppress(TakeSettled):
+            self.confirm(conversation_id, take, turn_id=turn_id, context=context)
+
+    def buffer(self, conversation_id: str, *, at: At = None) -> list[dict[str, Any]]:
+        """The buffer in the stored shape, as it is or was `at` a version or an aware datetime.
+
+        Like every reading it raises `ConversationNotFound`, `VersionNotFound` and `CorruptEvent`.
+        """
+        with self._reading(conversation_id, at) as live:
+            return live.buffer.buffer()
+
+    def entries(self, conversation_id: str, *, at: At = None) -> list[Entry]:
+        """The buffer's entries, each with its number, position, version, time, turn and execution."""
+        with self._reading(conversation_id, at) as live:
+            return live.buffer.entries()
+
+    def sendable(
+        self, conversation_id: str, *, at: At = None, provider: str | None = None, shared: bool = False
+    ) -> Sendable:
+        """The list that a provider accepts (MEM-5): flat, or as that `provider` wants it, with its drops.
+
+        With `shared=True` its messages are to be treated as read-only.
+        """
+        if provider is not None and provider not in PROVIDERS:
+            raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}, not {provider!r}")
+        with self._reading(conversation_id, at) as live:
+            items, drops = normalized_items([entry.stored for entry in live.buffer.shared()])
+            version = live.version
+        if provider is None:
+            return Sendable([item.flat() for item in items], tuple(drops), version)
+        messages, request = PROVIDERS[provider](items)
+        return Sendable(messages, tuple(drops), version, request)
+
+    def wire(self, conversation_id: str, *, at: At = None) -> list[dict[str, Any]]:
+        """What a client of the runtime sees: entries with what was delivered on them (RT-TOOL-4)."""
+        with self._reading(conversation_id, at) as live:
+            return wire(live.buffer, live.artifacts)
+
+    def held(
+        self, conversation_id: str, execution_id: str | None = None, *, at: At = None
+    ) -> list[HeldArtifact]:
+        """What an execution holds, or all of them: for operators, never for a client or a model."""
+        if execution_id is not None:
+            checked_id("execution_id", execution_id)
+        with self._reading(conversation_id, at) as live:
+            return live.artifacts.held(execution_id)
+
+    def open_takes(self, conversation_id: str | None = None) -> list[Take]:
+        """Takes that nothing settled: their process may have died before or after it delivered.
+
+        Over all conversations one that cannot be read is named in a log record and passed over.
+        """
+        if conversation_id is not None:
+            with self._reading(conversation_id) as live:
+                return live.artifacts.open_takes(conversation_id)
+        takes: list[Take] = []
+        for found in self._application.conversation_ids(ArtifactsTaken.TOPIC):
+            try:
+                takes.extend(self.open_takes(found))
+            except TurnledgerError as error:
+                log.warning("open takes of conversation %r are not known: %s", found, error)
+        return takes
+
+    def turn_artifacts(self, conversation_id: str, turn_id: str) -> list[dict[str, Any]]:
+        """What was delivered on the entries of a turn, evicted ones included (RT-TOOL-4)."""
+        checked_id("turn_id", turn_id)
+        with self._reading(conversation_id) as live:
+            return live.artifacts.of_turn(turn_id)
+
+    def events(
+        self,
+        conversation_id: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        damaged: Literal["raise", "skip"] = "raise",
+    ) -> EventReading:
+        """The events behind version `after`, up to `to`, as an iterator.
+
+        With `damaged="skip"` sound events only; its `.damaged` then lists what is not.
+        """
+        checked_id("conversation_id", conversation_id)
+        for bound in (after, to):
+            if bound is not None:
+                _checked_version(bound)
+        return EventReading(self._application, conversation_id, after=after, to=to, damaged=damaged)
+
+    def version(self, conversation_id: str) -> int:
+        """How many events the conversation has."""
+        version = self._application.version(checked_id("conversation_id", conversation_id))
+        if not version:
+            raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
+        return version
+
+    def conversations(self) -> Iterator[ConversationSummary]:
+        """A summary of each conversation, in the order of their ids."""
+        return (summary(self._application, found) for found in self._application.conversation_ids())
+
+    def _command(
+        self,
+        conversation_id: str,
+        execution_id: str | None,
+        turn_id: str | None,
+        context: Mapping[str, str] | None,
+    ) -> Command:
+        return Command(
+            self._application,
+            self._settings,
+            conversation_id,
+            execution_id=execution_id,
+            turn_id=turn_id,
+            context=context,
+        )
+
+    def _mode(self, reused_ids: ReusedIds | None) -> ReusedIds:
+        return self._settings.reused_ids if reused_ids is None else checked_reused_ids(reused_ids)
+
+    def _settle(
+        self,
+        conversation_id: str,
+        take_or_id: Take | str,
+        turn_id: str | None,
+        context: Mapping[str, str] | None,
+        decide: Callable[[Changes, str], None],
+    ) -> Changes | None:
+        """Settles a take; None for a take of nothing, which needs no settling."""
+        command = self._command(conversation_id, None, turn_id, context)
+        take_id = take_or_id.take_id if isinstance(take_or_id, Take) else take_or_id
+        if take_id is None:
+            self.version(conversation_id)
+            return None
+        checked_id("take_id", take_id)
+        return command.run(lambda changes: decide(changes, take_id), must_exist=True)
+
+    def _payloads(self, conversation_id: str, artifact_ids: list[str]) -> tuple[dict[str, Any], ...]:
+        if not artifact_ids:
+            return ()
+        with self._reading(conversation_id) as live:
+            return tuple(live.artifacts.plain(artifact_ids))
+
+    @contextmanager
+    def _reading(self, conversation_id: str, at: At = None) -> Iterator[Live]:
+        checked_id("conversation_id", conversation_id)
+        moment = aware("at", at) if isinstance(at, datetime) else at
+        if moment is not None and not isinstance(moment, datetime):
+            _checked_version(moment)
+        with self._application.reading(conversation_id, moment) as live:
+            yield live
+
+
+def _checked_version(value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidArgument(
+            f"a version is a whole number from 0 up, and a time an aware datetime, not {value!r}"
+        )
+
+
+def _path_of(url: Any) -> Path | None:
+    """The file that a path or URL names; None for a store in memory."""
+    try:
+        text = os.fspath(url)
+    except TypeError:
+        raise InvalidArgument(f"name the store by a path, ':memory:' or a URL, not {url!r}") from None
+    if isinstance(text, bytes):
+        text = os.fsdecode(text)
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme != "sqlite":
+        raise InvalidArgument(f"this release opens sqlite:///path, not {scheme}://…")
+    if separator:
+        text = rest.removeprefix("/") or ":memory:"
+    if text == ":memory:":
+        return None
+    if not text.strip() or "\0" in text:
+        raise InvalidArgument("name the store by a path, ':memory:' or a sqlite:///path URL")
+    return Path(text).absolute()
