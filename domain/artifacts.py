@@ -114,7 +114,7 @@ Settlement = Literal["delivered", "put back", "discarded"]
 
 
 class Holding(NamedTuple):
-    """What the decisions know of an artifact: where it is, its size, and its place in the order of holding."""
+    """What decisions know of an artifact: where it is, its size, its place in the order of holding."""
 
     execution_id: str
     type: str

@@ -139,7 +139,7 @@ def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds
     taken = {i for call in calls for i in (id_of_call(call), original_id_of(call)) if i}
     this_turn = Ledger()
     identities: list[Identity | None] = []
-    for place, call in enumerate(calls):
+    for call in calls:
         usable = id_of_call(call)
         if usable is None:
             identities.append(None)

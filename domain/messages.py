@@ -91,7 +91,7 @@ def metadata_of(message: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def pairing_of(message: Mapping[Any, Any], role: str) -> Pairing:
-    """Reads a message's pairing: calls on an assistant turn, the call id and healed mark on a tool message."""
+    """A message's pairing: calls on an assistant turn, the call id and healed mark on a tool message."""
     metadata = metadata_of(message)
     calls: Sequence[Any] = ()
     if role == "assistant":

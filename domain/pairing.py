@@ -34,7 +34,8 @@ DOUBLED_RESULT = "another result stands for the same call"
 LEADING_RESULT = "the result leads the list, before its call"
 
 
-class Drop(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Drop:
     """One thing that normalization dropped: the index of its message in the input, why, and the call id."""
 
     index: int
@@ -64,7 +65,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class Item:
-    """A message on its way through the repair. `content` is as given, `text` as a provider of text reads it."""
+    """A message on its way through the repair; `content` is as given, `text` is what MEM-5 makes of it."""
 
     index: int
     role: str

@@ -14,7 +14,7 @@ from sqlite3 import IntegrityError
 from typing import Any
 
 from eventsourcing.application import Application
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import InfrastructureFactory, StoredEvent
 from eventsourcing.utils import Environment
 
 from turnledger.domain.changes import Changes
@@ -92,7 +92,7 @@ class ConversationApplication(Application[str]):
         """Nothing from the process's environment: a store is what its caller says it is."""
         return Environment(name, {})
 
-    def construct_factory(self, env: Environment) -> ConversationFactory:
+    def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
         return ConversationFactory(env, self.location)
 
     def construct_mapper(self) -> ConversationMapper:
@@ -137,7 +137,7 @@ class ConversationApplication(Application[str]):
         Raises `ConversationNotFound` and `VersionNotFound`.
         """
         live = self._live(conversation_id) if at is None else Live(conversation_id)
-        with self.log() as log, live.lock:
+        with self.read_log() as log, live.lock:
             if at is None:
                 self._catch_up(live, log)
             else:
@@ -158,7 +158,7 @@ class ConversationApplication(Application[str]):
             live.absorb(row, event)
         if to is not None and live.version < to and (last := log.version(live.conversation_id)):
             raise VersionNotFound(
-                f"conversation {live.conversation_id!r} has {last} versions, not {to}: give one of 0 to {last}"
+                f"conversation {live.conversation_id!r} has no version {to}: give one of 0 to {last}"
             )
 
     def _catch_up(self, live: Live, log: Log) -> None:
@@ -176,7 +176,7 @@ class ConversationApplication(Application[str]):
     def rows(self, conversation_id: str, after: int = 0, to: int | None = None) -> Iterator[StoredEvent]:
         """The raw rows, page by page, no transaction held between pages."""
         while True:
-            with self.log() as log:
+            with self.read_log() as log:
                 rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
             yield from rows
             if len(rows) < PAGE_ROWS:
@@ -185,14 +185,14 @@ class ConversationApplication(Application[str]):
 
     def version(self, conversation_id: str) -> int:
         """The version of a conversation, 0 for none, without reading its events."""
-        with self.log() as log:
+        with self.read_log() as log:
             return log.version(conversation_id)
 
     def conversation_ids(self, topic: str | None = None) -> Iterator[str]:
         """The ids of all conversations (with `topic` of those that have such an event), page by page."""
         after: str | None = None
         while True:
-            with self.log() as log:
+            with self.read_log() as log:
                 ids = log.conversation_ids(after, PAGE_ROWS, topic)
             yield from ids
             if len(ids) < PAGE_ROWS:
@@ -200,7 +200,7 @@ class ConversationApplication(Application[str]):
             after = ids[-1]
 
     @contextmanager
-    def log(self) -> Iterator[Log]:
+    def read_log(self) -> Iterator[Log]:
         deadline = self._deadline()
         with self.recorder.datastore.reading(deadline) as log:
             yield log

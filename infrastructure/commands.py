@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from turnledger.domain.appending import Appending, AppendResult
+from turnledger.domain.appending import Appending
 from turnledger.domain.artifacts import HeldLimits, read_artifact
 from turnledger.domain.calls import REUSED_IDS, ReusedIds
 from turnledger.domain.changes import Changes, Origin
@@ -233,8 +233,8 @@ def log_differing(command: Command, appending: Appending) -> None:
     for index in appending.differing:
         if index in appending.repeats:
             log.warning(
-                "conversation %r: message %d repeats the calls of entry %s and was dropped, though its text or "
-                "calls differ",
+                "conversation %r: message %d repeats the calls of entry %s and was dropped, "
+                "though its text or calls differ",
                 command.conversation_id,
                 index,
                 ", ".join(map(str, appending.repeats[index])),

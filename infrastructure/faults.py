@@ -47,7 +47,8 @@ def error_of(error: sqlite3.Error, place: str) -> TurnledgerError | Locked:
         return NotAStore(f"{place} is no turnledger store: it is no SQLite database")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
         return StoreDamaged(
-            f"{place} is damaged ({error}): restore a backup, or save what is sound with 'turnledger export --salvage'"
+            f"{place} is damaged ({error}): restore a backup, or save what is sound "
+            "with 'turnledger export --salvage'"
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_CANTOPEN")):
         return StoreUnwritable(

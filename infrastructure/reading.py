@@ -99,7 +99,7 @@ class ConversationSummary:
 
 def summary(application: ConversationApplication, conversation_id: str) -> ConversationSummary:
     """Sums a conversation up without folding it."""
-    with application.log() as log:
+    with application.read_log() as log:
         version = log.version(conversation_id)
         added = log.counted(conversation_id, ADDING)
         evictions = log.rows_of(conversation_id, EntriesEvicted.TOPIC)

@@ -71,7 +71,7 @@ class Deadline:
 
 
 class ConversationPool(SQLiteConnectionPool):
-    """Connections with our settings. A memory store lives in one shared cache, and excludes readers on write."""
+    """Connections with our settings; a memory store lives in one shared cache, where writers exclude readers."""
 
     def __init__(self, location: Location) -> None:
         self.location = location

@@ -39,7 +39,8 @@ class Sendable:
 def normalize(messages: Iterable[Any]) -> Normalized:
     """Makes any list of messages, from anywhere, one that a provider accepts (MEM-5); never raises for it.
 
-    >>> done = normalize([{"role": "tool", "content": "lost", "tool_call_id": "c1"}, {"role": "user", "content": 7}])
+    >>> lost = {"role": "tool", "content": "lost", "tool_call_id": "c1"}
+    >>> done = normalize([lost, {"role": "user", "content": 7}])
     >>> done.messages, done.dropped, done.drops[0].reason
     ([{'role': 'user', 'content': '7'}], 1, "no turn declares the result's call")
     """

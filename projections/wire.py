@@ -8,7 +8,7 @@ from turnledger.projections.held import ArtifactsView
 
 
 def wire(buffer: BufferView, artifacts: ArtifactsView) -> list[dict[str, Any]]:
-    """Each entry with its number, time (ISO 8601) and turn; `toolArtifacts` beside them where there are some."""
+    """Each entry with its number, time (ISO 8601) and turn, and `toolArtifacts` where there are some."""
     messages = []
     for entry in buffer.shared():
         message = {
