@@ -91,7 +91,7 @@ class MessageAppended(DomainEvent):
 
     TOPIC = "turnledger.MessageAppended"
 
-    index: int
+    index: int = 0
     entry: int
     role: str
     content: Any = None
@@ -115,7 +115,7 @@ class PlaceholderReplaced(DomainEvent):
 
     TOPIC = "turnledger.PlaceholderReplaced"
 
-    index: int
+    index: int = 0
     entry: int
     call_id: str
     content: Any = None

@@ -222,7 +222,7 @@ def refuse_oversized(index: int, encoded_bytes: int) -> None:
 
 def as_messages(value: Any) -> list[Any]:
     """One message or an iterable of them, as a list. Raises `InvalidMessage` for anything else."""
-    if as_map(value) is not None:
+    if isinstance(value, Mapping) or hasattr(value, "model_dump"):
         return [value]
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InvalidMessage(0, f"expected a message or an iterable of them, not {type(value).__name__!r}")

@@ -43,8 +43,7 @@ class Drop:
     call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Normalized:
+class Normalized(NamedTuple):
     """A list of flat messages and what was dropped to get there; `dropped` counts the drops themselves."""
 
     messages: list[dict[str, Any]]

@@ -156,7 +156,12 @@ class ConversationApplication(Application[str]):
             if isinstance(at, datetime) and event.time > at:
                 break
             live.absorb(row, event)
-        if to is not None and live.version < to and (last := log.version(live.conversation_id)):
+        if to is None or live.version == to:
+            return
+        last = log.version(live.conversation_id)
+        if last >= to:
+            raise CorruptEvent(live.conversation_id, live.version + 1, "the event is missing")
+        if last:
             raise VersionNotFound(
                 f"conversation {live.conversation_id!r} has no version {to}: give one of 0 to {last}"
             )

@@ -1,7 +1,7 @@
 """Events to bytes and back: strict JSON, a hash chain, a closed table of topics, upcasts on the way in.
 
-Stored bytes are one JSON object: the payload's fields, and `envelope` with what is set of it. The
-conversation's id stands in the row, and in `ConversationStarted`.
+Stored bytes are one JSON object: the payload's fields and `envelope`, of both only what differs from its
+default (`batch` from `version`). The conversation's id stands in the row, and in `ConversationStarted`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from pydantic_core import from_json, to_json
 
 from turnledger.domain.errors import CorruptEvent, NewerLog
 from turnledger.domain.events import (
-    NO_PREVIOUS,
     TOPICS,
     ConversationStarted,
     DomainEvent,
@@ -22,8 +21,6 @@ from turnledger.domain.events import (
     PlaceholderReplaced,
 )
 from turnledger.domain.messages import refuse_oversized
-
-_ENVELOPE_DEFAULTS = {"schema_number": 1, "previous": NO_PREVIOUS}
 
 
 def digest_of(state: bytes) -> str:
@@ -71,6 +68,7 @@ class ConversationMapper(Mapper[str]):
             )
         try:
             data = from_json(row.state)
+            data["envelope"].setdefault("batch", data["envelope"]["version"])
             schema = data["envelope"].get("schema_number", 1)
             if schema > event_class.SCHEMA:
                 raise NewerLog(
@@ -92,14 +90,26 @@ class ConversationMapper(Mapper[str]):
 
 
 def _payload(event: DomainEvent) -> dict[str, Any]:
-    fields = {name: getattr(event, name) for name in type(event).model_fields}
+    """The event's own fields, without those that say nothing."""
+    fields = {
+        name: value
+        for name, field in type(event).model_fields.items()
+        if (value := getattr(event, name)) != field.default
+    }
     del fields["envelope"], fields["conversation_id"]
     return fields
 
 
 def _envelope(event: DomainEvent) -> dict[str, Any]:
-    fields = {name: getattr(event.envelope, name) for name in type(event.envelope).model_fields}
-    return {k: v for k, v in fields.items() if v is not None and v != _ENVELOPE_DEFAULTS.get(k)}
+    envelope = event.envelope
+    fields = {
+        name: value
+        for name, field in type(envelope).model_fields.items()
+        if (value := getattr(envelope, name)) != field.default
+    }
+    if envelope.batch == envelope.version:
+        del fields["batch"]
+    return fields
 
 
 def _upcast(event_class: type[DomainEvent], data: dict[str, Any], schema: int) -> dict[str, Any]:

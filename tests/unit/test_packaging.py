@@ -1,0 +1,34 @@
+"""What a wheel would hold: every folder of the package, and nothing that collides elsewhere."""
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_folder_with_modules_is_listed_as_a_package() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {"turnledger": ROOT / "turnledger"} | {
+        f"turnledger.{name}": ROOT / name for name in ("domain", "projections", "infrastructure")
+    }
+    found = set()
+    for package, folder in folders.items():
+        for init in folder.rglob("__init__.py"):
+            parts = init.parent.relative_to(folder).parts
+            if package != "turnledger" or parts[:1] not in (("domain",), ("projections",), ("infrastructure",)):
+                found.add(".".join((package, *parts)))
+    assert found == set(settings["packages"])
+
+
+def test_the_rooms_are_reached_through_relative_links() -> None:
+    for name in ("domain", "projections", "infrastructure"):
+        link = ROOT / "turnledger" / name
+        assert link.is_symlink()
+        assert link.readlink() == Path("..") / name
+
+
+def test_every_name_of_the_face_is_exported() -> None:
+    import turnledger
+
+    assert all(hasattr(turnledger, name) for name in turnledger.__all__)
+    assert sorted(turnledger.__all__) == turnledger.__all__
