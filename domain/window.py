@@ -11,10 +11,10 @@ def leaving(conversation: Conversation, added: Collection[int]) -> list[int]:
     The oldest go first, whole units at a time; what must stay is passed over.
     """
     window = conversation.window
+    if window is None or len(conversation.buffer) <= window:
+        return []
     facts = {entry: conversation.entries[entry] for entry in conversation.buffer}
     counted = [entry for entry in conversation.buffer if facts[entry].counts]
-    if window is None or len(counted) <= window:
-        return []
     kept = {*added, conversation.newest_user, *conversation.open_calls.values()}
     units = [unit for unit in _units(counted, facts) if kept.isdisjoint(unit)]
     gone: set[int] = set()
