@@ -60,6 +60,7 @@ class Appending:
     changes: Changes
     reused_ids: ReusedIds
     added: set[int] = field(default_factory=set)
+    appended: int = 0
     entries: list[int | None] = field(default_factory=list)
     healed: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -88,7 +89,7 @@ class Appending:
             "conversation_id": self.changes.origin.conversation_id,
             "version": self.changes.state.version,
             "count": len(self.changes.state.buffer),
-            "appended": sum(entry in self.added for entry in self.entries),
+            "appended": self.appended,
             "entries": tuple(self.entries),
             "healed": tuple(self.healed),
             "replaced": tuple(self.replaced),
@@ -114,6 +115,7 @@ class Appending:
             MessageAppended, index=index, entry=entry, role=role, content=content, metadata=metadata
         )
         self.added.add(entry)
+        self.appended += 1
         self.entries.append(entry)
         return entry
 

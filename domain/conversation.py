@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from turnledger.domain.artifacts import Shelf
-from turnledger.domain.calls import Answer, Ledger
+from turnledger.domain.calls import Answer, Ledger, call_key
 from turnledger.domain.events import (
     ArtifactsDelivered,
     ArtifactsDiscarded,
@@ -139,7 +139,9 @@ class Conversation:
             if self.calls.is_open(call.call_id):
                 self.open_calls.setdefault(call.call_id, event.entry)
         ids = tuple(dict.fromkeys(call.call_id for call in declared))
-        return ids, saying(event.content, tuple(call.key for call in declared))
+        keys = {call.place: call.key for call in declared}
+        said = tuple(keys.get(place) or call_key(call) for place, call in enumerate(calls))
+        return ids, saying(event.content, said)
 
     def _answered(self, entry: int, content: Any, metadata: Mapping[str, Any]) -> None:
         answered = call_id(metadata.get("tool_call_id"))

@@ -18,12 +18,13 @@ def leaving(conversation: Conversation, added: Collection[int]) -> list[int]:
     kept = {*added, conversation.newest_user, *conversation.open_calls.values()}
     units = [unit for unit in _units(counted, facts) if kept.isdisjoint(unit)]
     gone: set[int] = set()
-    while len(counted) - len(gone) > window:
-        unit = next((unit for unit in units if not _bares_a_result(unit, gone, counted, facts)), None)
-        if unit is None:
+    for unit in units:
+        if len(counted) - len(gone) <= window:
             break
-        units.remove(unit)
         gone.update(unit)
+    left = [entry for entry in counted if entry not in gone]
+    if left[:1] != counted[:1] and _leads_before_its_turn(left, facts):
+        return []
     return [entry for entry in counted if entry in gone]
 
 
@@ -52,15 +53,11 @@ def _leader(call: str, leader: dict[str, str]) -> str:
     return call
 
 
-def _bares_a_result(
-    unit: list[int], gone: set[int], counted: list[int], facts: dict[int, EntryFacts]
-) -> bool:
-    """Whether a result that stands before its turn would lead the buffer without this unit."""
-    left = [entry for entry in counted if entry not in gone]
-    after = [entry for entry in left if entry not in unit]
-    if not after or after[0] == left[0] or facts[after[0]].role != "tool":
+def _leads_before_its_turn(left: list[int], facts: dict[int, EntryFacts]) -> bool:
+    """Whether the buffer would begin with a result of a turn behind it, which no provider would see."""
+    if not left or facts[left[0]].role != "tool":
         return False
-    answered = set(facts[after[0]].call_ids)
+    answered = set(facts[left[0]].call_ids)
     return any(
-        facts[entry].role != "tool" and not answered.isdisjoint(facts[entry].call_ids) for entry in after
+        facts[entry].role != "tool" and not answered.isdisjoint(facts[entry].call_ids) for entry in left
     )

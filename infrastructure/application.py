@@ -7,8 +7,8 @@ What a write recorded is folded only after the commit, so that a failed one leav
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from sqlite3 import IntegrityError
 from typing import Any
@@ -19,21 +19,18 @@ from eventsourcing.utils import Environment
 
 from turnledger.domain.changes import Changes
 from turnledger.domain.conversation import Conversation
-from turnledger.domain.errors import ConversationNotFound, CorruptEvent, VersionNotFound
+from turnledger.domain.errors import ConversationNotFound, CorruptEvent, StoreBusy, VersionNotFound
 from turnledger.domain.events import NO_PREVIOUS, DomainEvent
-from turnledger.infrastructure.faults import Locked, closed
+from turnledger.infrastructure.faults import Locked, busy, closed
+from turnledger.infrastructure.location import Location
 from turnledger.infrastructure.mapper import ConversationMapper, digest_of
-from turnledger.infrastructure.storage import (
-    ConversationFactory,
-    ConversationRecorder,
-    Deadline,
-    Location,
-    Log,
-)
+from turnledger.infrastructure.storage import ConversationFactory, ConversationRecorder, Deadline, Log
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.held import ArtifactsView
 
 PAGE_ROWS = 500
+LIVE_WAIT_S = 0.25
+LIVE_BYTES = 2048  # about what the folds of an empty conversation take
 
 
 class Live:
@@ -42,12 +39,15 @@ class Live:
     def __init__(self, conversation_id: str) -> None:
         self.conversation_id = conversation_id
         self.lock = threading.RLock()
+        self.counted_bytes = 0
+        self._restart()
+
+    def _restart(self) -> None:
         self.conversation = Conversation()
         self.buffer = BufferView()
         self.artifacts = ArtifactsView()
         self.previous = NO_PREVIOUS
-        self.bytes = 0
-        self.counted_bytes = 0
+        self.bytes = LIVE_BYTES
 
     @property
     def version(self) -> int:
@@ -65,11 +65,29 @@ class Live:
                 event.version,
                 "it does not follow the event before it: the chain is broken",
             )
-        self.conversation.evolve(event)
-        self.buffer.apply(event)
-        self.artifacts.apply(event)
-        self.previous = digest_of(row.state)
-        self.bytes += len(row.state)
+        try:
+            self.conversation.evolve(event)
+            self.buffer.apply(event)
+            self.artifacts.apply(event)
+            self.previous = digest_of(row.state)
+            self.bytes += len(row.state)
+        except BaseException as error:
+            # half a fold would be taken for a whole one, for ever: the next reading begins anew
+            self._restart()
+            if not isinstance(error, Exception):
+                raise
+            reason = f"it does not fit the events before it ({type(error).__name__}: {error})"
+            raise CorruptEvent(self.conversation_id, event.version, reason) from error
+
+    @contextmanager
+    def held(self, deadline: Deadline, place: str) -> Iterator[None]:
+        """The lock, for as long as a writer may wait; for a moment always: no reader makes a writer fail."""
+        if not self.lock.acquire(timeout=max(LIVE_WAIT_S, deadline.left_s)):
+            raise busy(place, deadline.timeout_s)
+        try:
+            yield
+        finally:
+            self.lock.release()
 
 
 class ConversationApplication(Application[str]):
@@ -86,7 +104,12 @@ class ConversationApplication(Application[str]):
         self._cache: OrderedDict[str, Live] = OrderedDict()
         self._cache_lock = threading.Lock()
         self._cached_bytes = 0
-        super().__init__()
+        try:
+            super().__init__()
+        except BaseException:
+            if hasattr(self, "factory"):
+                self.factory.close()
+            raise
 
     def construct_env(self, name: str, env: Any = None) -> Environment:
         """Nothing from the process's environment: a store is what its caller says it is."""
@@ -113,22 +136,35 @@ class ConversationApplication(Application[str]):
                 return self._attempt(conversation_id, decide, deadline)
             except (IntegrityError, Locked):
                 deadline.pause(self.location.place)
+            except BaseException:
+                self._forget_empty(conversation_id)
+                raise
 
     def _attempt(
         self, conversation_id: str, decide: Callable[[Conversation], Changes], deadline: Deadline
     ) -> Changes:
         live = self._live(conversation_id)
+        place = self.location.place
+        # a long log is read before the others are made to wait; then only what came in between
+        with self.recorder.datastore.reading(deadline) as log, live.held(deadline, place):
+            self._catch_up(live, log)
         with self.recorder.datastore.writing(deadline) as log:
-            with live.lock:
+            with live.held(deadline, place):
                 self._catch_up(live, log)
                 changes = decide(live.conversation)
                 recorded = self.mapper.chained(changes.events, live.previous)
             self.recorder.insert(log, [row for row, _ in recorded])
-        with live.lock:
+        self._absorb(live, recorded, deadline)
+        return changes
+
+    def _absorb(
+        self, live: Live, recorded: Sequence[tuple[StoredEvent, DomainEvent]], deadline: Deadline
+    ) -> None:
+        """Folds what was recorded. It is recorded: what hinders this is for the next reading to meet."""
+        with suppress(CorruptEvent, StoreBusy), live.held(deadline, self.location.place):
             for row, event in recorded:
                 live.absorb(row, event)
         self._make_room(live)
-        return changes
 
     @contextmanager
     def reading(self, conversation_id: str, at: int | datetime | None = None) -> Iterator[Live]:
@@ -136,6 +172,7 @@ class ConversationApplication(Application[str]):
 
         Raises `ConversationNotFound` and `VersionNotFound`.
         """
+        self.refuse_closed()  # before any lock is asked for: in a child nobody may be there to release it
         live = self._live(conversation_id) if at is None else Live(conversation_id)
         with self.read_log() as log, live.lock:
             if at is None:
@@ -210,9 +247,13 @@ class ConversationApplication(Application[str]):
         with self.recorder.datastore.reading(deadline) as log:
             yield log
 
-    def _deadline(self) -> Deadline:
+    def refuse_closed(self) -> None:
+        """Raises `StoreClosed` for a store that was closed, and in a forked child."""
         if self._pid != os.getpid() or self.closing.is_set():
             raise closed()
+
+    def _deadline(self) -> Deadline:
+        self.refuse_closed()
         return Deadline(self.location.timeout_s)
 
     def _live(self, conversation_id: str) -> Live:
@@ -222,6 +263,19 @@ class ConversationApplication(Application[str]):
                 live = self._cache[conversation_id] = Live(conversation_id)
             self._cache.move_to_end(conversation_id)
             return live
+
+    def cached(self, conversation_id: str) -> Live | None:
+        """The folds that are kept in memory of a conversation, as they are, or None."""
+        with self._cache_lock:
+            return self._cache.get(conversation_id)
+
+    def _forget_empty(self, conversation_id: str) -> None:
+        """What was refused to begin is not kept in mind: nothing bounds how many ids are tried."""
+        with self._cache_lock:
+            live = self._cache.get(conversation_id)
+            empty = live is not None and not live.version
+        if empty:
+            self._forget(conversation_id)
 
     def _forget(self, conversation_id: str) -> None:
         with self._cache_lock:

@@ -237,7 +237,7 @@ def log_differing(command: Command, appending: Appending) -> None:
                 "though its text or calls differ",
                 command.conversation_id,
                 index,
-                ", ".join(map(str, appending.repeats[index])),
+                ", ".join(map(str, sorted(set(appending.repeats[index])))),
             )
 
 

@@ -44,7 +44,9 @@ def error_of(error: sqlite3.Error, place: str) -> TurnledgerError | Locked:
             f"no room to write {place} ({error}): free some, then try again; nothing was recorded"
         )
     if name == "SQLITE_NOTADB":
-        return NotAStore(f"{place} is no turnledger store: it is no SQLite database")
+        return NotAStore(
+            f"{place} is no turnledger store: it is no SQLite database, or its first bytes are damaged"
+        )
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
         return StoreDamaged(
             f"{place} is damaged ({error}): restore a backup, or save what is sound "
@@ -52,7 +54,8 @@ def error_of(error: sqlite3.Error, place: str) -> TurnledgerError | Locked:
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_CANTOPEN")):
         return StoreUnwritable(
-            f"{place} cannot be opened or written ({error}): check the rights on it and its folder"
+            f"{place} cannot be opened or written ({error}): check the rights on it and its folder, "
+            "or open it with read_only=True"
         )
     if isinstance(error, sqlite3.ProgrammingError) and any(text in str(error) for text in _CLOSED):
         return closed()
@@ -68,7 +71,7 @@ def busy(place: str, timeout_s: float) -> StoreBusy:
 
 
 @contextmanager
-def translated(place: str) -> Iterator[None]:
+def translated(place: str, timeout_s: float) -> Iterator[None]:
     """Raises the store's own error for whatever the database raises in the block."""
     try:
         yield
@@ -79,7 +82,7 @@ def translated(place: str) -> Iterator[None]:
     except ConnectionPoolClosedError as error:
         raise closed() from error
     except ConnectionUnavailableError as error:
-        raise Locked from error
+        raise busy(place, timeout_s) from error
     except PersistenceError as error:
         cause = error.__cause__
         if isinstance(cause, sqlite3.Error):

@@ -60,6 +60,8 @@ class ConversationMapper(Mapper[str]):
     def decoded(self, row: StoredEvent) -> DomainEvent:
         """The event of a row. Raises `CorruptEvent`, or `NewerLog` for what a newer release wrote."""
         conversation_id = str(row.originator_id)
+        if not isinstance(row.topic, str):
+            raise CorruptEvent(conversation_id, row.originator_version, "its topic is no text")
         event_class = TOPICS.get(row.topic)
         if event_class is None:
             raise NewerLog(

@@ -9,7 +9,7 @@ from typing import Literal
 from eventsourcing.persistence import StoredEvent
 
 from turnledger.domain.errors import ConversationNotFound, CorruptEvent, InvalidArgument, NewerLog
-from turnledger.domain.events import CallHealed, DomainEvent, EntriesEvicted, MessageAppended
+from turnledger.domain.events import NO_PREVIOUS, CallHealed, DomainEvent, EntriesEvicted, MessageAppended
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.mapper import digest_of
 
@@ -48,41 +48,51 @@ class EventReading(Iterator[DomainEvent]):
         return next(self._events)
 
     def _read(self, after: int, to: int) -> Iterator[DomainEvent]:
-        """Yields sound events. The row before the first is read too, for the chain."""
-        previous: str | None = "" if after == 0 else None
+        """Yields sound events, each when the one after it has confirmed its bytes.
+
+        The rows before the first and behind the last are read too, for the chain.
+        """
+        waiting: DomainEvent | None = None
+        digest: str | None = NO_PREVIOUS if after == 0 else None
         expected = max(after, 1)
-        for row in self._application.rows(self.conversation_id, max(after - 1, 0), to):
-            for version in range(expected, row.originator_version):
-                self._found(version, "the event is missing")
-                previous = None
-            expected = row.originator_version + 1
-            event = self._decoded(row) if row.originator_version > after else None
-            if event is not None:
-                if previous not in (None, event.previous):
-                    reason = "the event after it was chained to other bytes: it was changed, or that one"
-                    self._found(event.version - 1, reason)
-                yield event
-            previous = digest_of(row.state) if event is not None or row.originator_version <= after else None
-        for version in range(expected, to + 1):
+        for row in self._application.rows(self.conversation_id, max(after - 1, 0), to + 1):
+            version = row.originator_version
+            event, damage = self._decoded(row) if version > after else (None, None)
+            if event is not None and version == expected and digest not in (None, event.previous):
+                self._found(
+                    version - 1, "the event after it is chained to other bytes: one of the two was changed"
+                )
+                waiting = None
+            if waiting is not None:
+                yield waiting
+            self._missing(expected, min(version, to + 1))
+            if damage is not None and version <= to:
+                self._met(version, damage)
+            waiting = event if version <= to else None
+            digest = digest_of(row.state) if damage is None else None
+            expected = version + 1
+        if waiting is not None:
+            yield waiting
+        self._missing(expected, to + 1)
+
+    def _decoded(self, row: StoredEvent) -> tuple[DomainEvent | None, CorruptEvent | NewerLog | None]:
+        try:
+            return self._application.mapper.decoded(row), None
+        except (CorruptEvent, NewerLog) as error:
+            return None, error
+
+    def _missing(self, first: int, end: int) -> None:
+        for version in range(first, end):
             self._found(version, "the event is missing")
 
-    def _decoded(self, row: StoredEvent) -> DomainEvent | None:
-        try:
-            return self._application.mapper.decoded(row)
-        except (CorruptEvent, NewerLog) as error:
-            if self._raises:
-                raise
-            self.damaged.append(
-                error
-                if isinstance(error, CorruptEvent)
-                else CorruptEvent(self.conversation_id, row.originator_version, str(error))
-            )
-            return None
-
     def _found(self, version: int, reason: str) -> None:
-        damage = CorruptEvent(self.conversation_id, version, reason)
+        self._met(version, CorruptEvent(self.conversation_id, version, reason))
+
+    def _met(self, version: int, damage: CorruptEvent | NewerLog) -> None:
         if self._raises:
             raise damage
+        if isinstance(damage, NewerLog):
+            damage = CorruptEvent(self.conversation_id, version, str(damage))
         self.damaged.append(damage)
 
 

@@ -4,49 +4,30 @@ eventsourcing's recorder keeps the table; what is ours is the lock timeout in fr
 durability, a decision inside the write transaction, and errors that name the store.
 """
 
-import os
 import random
-import sqlite3
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from uuid import uuid4
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
-    SQLiteConnectionPool,
     SQLiteDatastore,
     SQLiteFactory,
 )
 
-from turnledger.domain.errors import NewerLog, NotAStore, StoreNotFound, StoreUnwritable
+from turnledger.domain.errors import NewerLog, NotAStore
+from turnledger.infrastructure.connections import Connections
 from turnledger.infrastructure.faults import Locked, busy, translated
+from turnledger.infrastructure.location import Location
+from turnledger.infrastructure.turnstile import Turnstile
 
 APPLICATION_ID = 0x544C4752  # "TLGR", in the file's header
 FORMAT = 1
-SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
-STATEMENTS_CACHED = 64
+VERSION_MAX = 2**62
 _PAUSE_S = (0.0005, 0.004)
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where a store is, and how it may be opened."""
-
-    path: Path | None
-    create: bool = True
-    read_only: bool = False
-    synchronous: str = "FULL"
-    timeout_s: float = 5.0
-
-    @property
-    def place(self) -> str:
-        return str(self.path) if self.path else ":memory:"
 
 
 class Deadline:
@@ -70,95 +51,53 @@ class Deadline:
         time.sleep(min(self.left_s, random.uniform(*_PAUSE_S)))
 
 
-class ConversationPool(SQLiteConnectionPool):
-    """Connections with our settings; a memory store lives in one shared cache, where writers exclude readers."""
-
-    def __init__(self, location: Location) -> None:
-        self.location = location
-        name = f"file:{uuid4().hex}?mode=memory&cache=shared" if location.path is None else str(location.path)
-        if location.path is not None and location.read_only:
-            name = f"{location.path.as_uri()}?{_read_only_mode(location.path)}"
-        super().__init__(db_name=name, pool_timeout=location.timeout_s)
-
-    def _create_connection(self) -> SQLiteConnection:
-        connection = sqlite3.connect(
-            self.db_name,
-            uri=True,
-            check_same_thread=False,
-            isolation_level=None,
-            cached_statements=STATEMENTS_CACHED,
-            timeout=0,
-        )
-        try:
-            connection.execute(f"PRAGMA synchronous={self.location.synchronous}")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return SQLiteConnection(connection, max_age=None)
-
-
-def _read_only_mode(path: Path) -> str:
-    """A cleanly closed store in a folder that cannot be written has no lock files, and can get none."""
-    wal = path.with_name(path.name + "-wal")
-    return "mode=ro" if wal.exists() or _writable(path.parent) else "mode=ro&immutable=1"
-
-
-def _writable(folder: Path) -> bool:
-    return os.access(folder, os.W_OK)
-
-
 class ConversationDatastore(SQLiteDatastore):
     """Transactions on one store. Writers of one process queue here, and meet the others at the file."""
 
     def __init__(self, location: Location) -> None:
         super().__init__("", originator_id_type="text")
         self.location = location
-        self.pool = ConversationPool(location)
-        self._in_memory = location.path is None
-        self._writing = threading.Lock()
+        self.connections = Connections(location)
+        self._writers = Turnstile()
 
     @contextmanager
-    def connected(self, deadline: Deadline, *, is_writer: bool) -> Iterator[SQLiteConnection]:
-        with translated(self.location.place):
-            connection = self.pool.get_connection(
-                deadline.left_s, is_writer=is_writer if self._in_memory else None
-            )
-        try:
-            yield connection
-        finally:
-            if not self.pool.closed:
-                self.pool.put_connection(connection)
+    def connected(self, deadline: Deadline) -> Iterator["Log"]:
+        place = self.location.place
+        with ExitStack() as stack:
+            try:
+                with translated(place, deadline.timeout_s):
+                    connection = stack.enter_context(self.connections.lent(deadline.left_s))
+            except Locked:
+                raise busy(place, deadline.timeout_s) from None
+            yield Log(connection, place, deadline)
 
     @contextmanager
     def reading(self, deadline: Deadline) -> Iterator["Log"]:
-        with self.connected(deadline, is_writer=False) as connection:
-            yield Log(connection, self.location.place, deadline)
+        """A connection to read by, each statement for itself."""
+        with self.connected(deadline) as log:
+            yield log
 
     @contextmanager
     def writing(self, deadline: Deadline) -> Iterator["Log"]:
         """A write transaction from its first moment: what is read in it is what is decided on."""
-        if not self._writing.acquire(timeout=deadline.left_s):
-            raise busy(self.location.place, deadline.timeout_s)
-        try:
-            with self.connected(deadline, is_writer=True) as connection:
-                log = Log(connection, self.location.place, deadline)
+        with self._writers.turn(deadline.left_s) as inside:
+            if not inside:
+                raise busy(self.location.place, deadline.timeout_s)
+            with self.connected(deadline) as log:
+                # whatever is raised in between, the connection is rolled back when it is given back
                 log.execute("BEGIN IMMEDIATE")
-                try:
-                    yield log
-                    with translated(self.location.place):
-                        connection.commit()
-                except BaseException:
-                    _roll_back(connection)
-                    raise
-        finally:
-            self._writing.release()
+                yield log
+                log.execute("COMMIT")
 
+    @contextmanager
+    def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
+        """What eventsourcing's own methods work with."""
+        with self.connections.lent(self.location.timeout_s) as connection:
+            yield connection
 
-def _roll_back(connection: SQLiteConnection) -> None:
-    try:
-        connection.rollback()
-    except sqlite3.Error:
-        connection.close()
+    def close(self) -> None:
+        super().close()
+        self.connections.close()
 
 
 class Log:
@@ -169,12 +108,12 @@ class Log:
         self._place = place
         self._deadline = deadline
 
-    def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
-        """Runs one statement, again and again while the database is locked, until the deadline."""
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """Runs one statement and fetches all, again and again while it is locked, until the deadline."""
         while True:
             try:
-                with translated(self._place):
-                    return self._connection.execute(statement, parameters)
+                with translated(self._place, self._deadline.timeout_s):
+                    return self._connection.execute(statement, parameters).fetchall()
             except Locked:
                 self._deadline.pause(self._place)
 
@@ -185,18 +124,18 @@ class Log:
         found = self.execute(
             "SELECT originator_version, topic, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
             " AND originator_version > ? AND originator_version <= ? ORDER BY originator_version LIMIT ?",
-            (conversation_id, after, 2**62 if to is None else to, limit),
+            (conversation_id, after, VERSION_MAX if to is None else to, limit),
         )
-        with translated(self._place):
-            return [
-                StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found
-            ]
+        return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
 
     def version(self, conversation_id: str) -> int:
-        row = self.execute(
-            "SELECT MAX(originator_version) FROM stored_events WHERE originator_id = ?", (conversation_id,)
-        ).fetchone()
-        return row[0] or 0
+        """The version of a conversation, 0 for none; a row whose version is no number counts for nothing."""
+        found = self.execute(
+            "SELECT MAX(originator_version) FROM stored_events WHERE originator_id = ?"
+            " AND originator_version <= ?",
+            (conversation_id, VERSION_MAX),
+        )
+        return found[0][0] or 0
 
     def rows_of(self, conversation_id: str, topic: str) -> list[StoredEvent]:
         """The rows of a conversation that have one topic, in order."""
@@ -205,17 +144,16 @@ class Log:
             " AND topic = ? ORDER BY originator_version",
             (conversation_id, topic),
         )
-        with translated(self._place):
-            return [StoredEvent(conversation_id, version, topic, state or b"") for version, state in found]
+        return [StoredEvent(conversation_id, version, topic, state or b"") for version, state in found]
 
     def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
         """How many rows of these topics a conversation has."""
         marks = ",".join("?" * len(topics))
-        row = self.execute(
+        found = self.execute(
             f"SELECT COUNT(*) FROM stored_events WHERE originator_id = ? AND topic IN ({marks})",
             (conversation_id, *topics),
-        ).fetchone()
-        return int(row[0])
+        )
+        return int(found[0][0])
 
     def conversation_ids(self, after: str | None, limit: int, topic: str | None = None) -> list[str]:
         """The ids of conversations behind `after`, in their order; with `topic` of those that have one."""
@@ -224,8 +162,7 @@ class Log:
             " AND (?2 IS NULL OR topic = ?2) ORDER BY originator_id LIMIT ?3",
             ("" if after is None else after, topic, limit),
         )
-        with translated(self._place):
-            return [row[0] for row in found]
+        return [row[0] for row in found]
 
 
 class ConversationRecorder(SQLiteApplicationRecorder):
@@ -245,15 +182,16 @@ class ConversationRecorder(SQLiteApplicationRecorder):
         """Makes an empty file a store, or sees that the file is one (and not a newer release's)."""
         location = self.datastore.location
         deadline = Deadline(location.timeout_s)
-        if location.path is not None:
-            _look_at(location.path, location)
+        location.look()
         with self.datastore.reading(deadline) as log:
+            log.execute("BEGIN")  # one look: another process may be making it a store just now
             if _is_store(log, location):
                 return
-        if location.read_only or not location.create:
+        if not location.may_create:
             raise NotAStore(f"{location.place} is no turnledger store: it holds nothing")
         if location.path is not None:
-            self._turn_to_wal(deadline)
+            with self.datastore.reading(deadline) as log:
+                log.execute("PRAGMA journal_mode=WAL")
         with self.datastore.writing(deadline) as log:
             if not _is_store(log, location):
                 for statement in self.create_table_statements:
@@ -261,35 +199,18 @@ class ConversationRecorder(SQLiteApplicationRecorder):
                 log.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 log.execute(f"PRAGMA user_version={FORMAT}")
 
-    def _turn_to_wal(self, deadline: Deadline) -> None:
-        with self.datastore.connected(deadline, is_writer=True) as connection:
-            Log(connection, self.datastore.location.place, deadline).execute("PRAGMA journal_mode=WAL")
-
-
-def _look_at(path: Path, location: Location) -> None:
-    if path.is_dir():
-        raise NotAStore(f"{path} is a folder, not a store: name a file in it")
-    if not path.exists():
-        if location.read_only or not location.create:
-            raise StoreNotFound(f"there is no store at {path}")
-        if not path.parent.is_dir():
-            raise StoreNotFound(f"there is no folder {path.parent} to make {path.name} in")
-        if not _writable(path.parent):
-            raise StoreUnwritable(
-                f"the folder {path.parent} may not be written, so no store can be made in it"
-            )
-
 
 def _is_store(log: Log, location: Location) -> bool:
     """Whether the file is one of ours already; False for an empty one. Raises for anything else."""
-    application_id = log.execute("PRAGMA application_id").fetchone()[0]
-    version = log.execute("PRAGMA user_version").fetchone()[0]
-    tables = log.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+    application_id = log.execute("PRAGMA application_id")[0][0]
+    version = log.execute("PRAGMA user_version")[0][0]
+    tables = log.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'stored_events'")[0][0]
+    others = log.execute("SELECT COUNT(*) FROM sqlite_master")[0][0]
     if application_id == APPLICATION_ID and tables:
         if version > FORMAT:
             raise NewerLog(f"{location.place} was made by a newer turnledger: upgrade to open it")
         return True
-    if tables or application_id:
+    if others or application_id:
         raise NotAStore(f"{location.place} is no turnledger store: it is another program's database")
     return False
 

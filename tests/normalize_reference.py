@@ -1,4 +1,4 @@
-"""MEM-5 written down from the text of SPEC section 3, step by step: slow, naive, and no code of the library."""
+"""MEM-5 from the text of SPEC section 3, step by step: slow, naive, and no code of the library."""
 
 import json
 import math
@@ -21,8 +21,45 @@ def read_id(value: Any) -> str | None:
 
 
 def replaced(text: str) -> str:
-    """Lone surrogates become U+FFFD."""
-    return "".join("�" if "\ud800" <= char <= "\udfff" else char for char in text)
+    """Lone surrogates become U+FFFD; the two halves of a pair become the character that they spell."""
+    out, at = "", 0
+    while at < len(text):
+        high, low = text[at], text[at + 1 : at + 2]
+        if "\ud800" <= high <= "\udbff" and low and "\udc00" <= low <= "\udfff":
+            out += chr(0x10000 + (ord(high) - 0xD800) * 0x400 + ord(low) - 0xDC00)
+            at += 2
+        else:
+            out += "\ufffd" if "\ud800" <= high <= "\udfff" else high
+            at += 1
+    return out
+
+
+def read_arguments(value: Any) -> Any:
+    """Arguments as given, as far as JSON can hold them (section 2); None where it cannot."""
+    try:
+        return _json_of(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _json_of(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return replaced(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, list | tuple):
+        return [_json_of(item) for item in value]
+    if isinstance(value, dict):
+        return {_key_of(key): _json_of(item) for key, item in value.items()}
+    raise TypeError(type(value))
+
+
+def _key_of(key: Any) -> str:
+    return replaced(key) if isinstance(key, str) else json.dumps(key)
 
 
 def read_text(content: Any) -> str:
@@ -88,12 +125,12 @@ def read_call(call: Any) -> dict[str, Any]:
     names = [name for name in (call.get("name"), function.get("name")) if isinstance(name, str)]
     name = next((replaced(name) for name in names if name.strip()), "unknown")
     given = call.get("arguments")
-    if given is None:
+    if given is None or given == "":
         given = function.get("arguments")
     return {
         "id": read_id(call.get("tool_call_id")) or read_id(call.get("id")),
         "name": name,
-        "arguments": given,
+        "arguments": read_arguments(given),
     }
 
 
@@ -128,13 +165,22 @@ def pair(items: list[dict[str, Any]], drops: list[tuple[int, str | None]]) -> li
         out.append(item)
         for call in item["calls"] or ():
             if stays[call["id"]] is None:
-                out.append({"role": "tool", "content": INTERRUPTED, "id": call["id"], "name": None,
-                            "calls": None, "healed": True, "index": item["index"]})  # fmt: skip
+                out.append(
+                    {
+                        "role": "tool",
+                        "content": INTERRUPTED,
+                        "id": call["id"],
+                        "name": None,
+                        "calls": None,
+                        "healed": True,
+                        "index": item["index"],
+                    }
+                )
     return out
 
 
 def answer_of(call_id: str, items: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Of several results for one id: the first real one behind its call, else the first real one, else the first."""
+    """The first real result behind its call, else the first real one, else the first."""
     behind: list[dict[str, Any]] = []
     everywhere: list[dict[str, Any]] = []
     seen = False

@@ -106,6 +106,10 @@ def _why_not_paired(messages: list[dict[str, Any]]) -> str | None:
     return f"no result for {waiting}" if waiting else None
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
 def why_not_openai(messages: Any) -> str | None:
     """The same for a request of OpenAI chat completions: its calls are nested, arguments are JSON text."""
     flat = []
@@ -121,8 +125,7 @@ def why_not_openai(messages: Any) -> str | None:
                 if not isinstance(function.get("arguments"), str):
                     return "arguments are no text"
                 try:
-                    if not isinstance(json.loads(function["arguments"]), dict):
-                        return f"arguments are no map: {function['arguments']!r}"
+                    json.loads(function["arguments"], parse_constant=_no_constant)
                 except ValueError:
                     return f"arguments are no JSON: {function['arguments']!r}"
                 plain["tool_calls"].append({"tool_call_id": call["id"], "name": function["name"]})

@@ -4,15 +4,29 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-ODD_CHARACTERS = ["\ud800", "\udc8d", "\0", "\u2028", "\ufffd", "\u0301", "\U0001f468", "\u200d", "\u05e9", "\x85"]
+ODD_CHARACTERS = [
+    "\ud800",
+    "\udc8d",
+    "\0",
+    "\u2028",
+    "\ufffd",
+    "\u0301",
+    "\U0001f468",
+    "\u200d",
+    "\u05e9",
+    "\x85",
+]
 
-odd_texts = st.text(st.one_of(st.sampled_from(ODD_CHARACTERS), st.characters(exclude_categories=())), max_size=6)
+odd_texts = st.text(
+    st.one_of(st.sampled_from(ODD_CHARACTERS), st.characters(exclude_categories=())), max_size=6
+)
 short_texts = st.one_of(st.sampled_from(["", "a", "b", " ", "0", "[]"]), odd_texts)
 numbers = st.one_of(st.integers(-3, 3), st.sampled_from([1.0, 0.5, -0.0, 1e300, 2**63, 10**25]))
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, short_texts),
     lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["a", "b", "\ud800", "é"]), inner, max_size=3)
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["a", "b", "\ud800", "é"]), inner, max_size=3),
     ),
     max_leaves=6,
 )
@@ -30,13 +44,19 @@ garbage = st.one_of(
     ),
 )
 
-usable_ids: st.SearchStrategy[Any] = st.sampled_from(["c1", "c2", "c3", "c1-2", " c1", "c2\n", 7, "7", -1, 10**30, "é"])
-unusable_ids: st.SearchStrategy[Any] = st.sampled_from(["", "  ", "0", " 0 ", 0, None, True, False, 1.5, ["c1"], {}])
+usable_ids: st.SearchStrategy[Any] = st.sampled_from(
+    ["c1", "c2", "c3", "c1-2", " c1", "c2\n", 7, "7", -1, 10**30, "é"]
+)
+unusable_ids: st.SearchStrategy[Any] = st.sampled_from(
+    ["", "  ", "0", " 0 ", 0, None, True, False, 1.5, ["c1"], {}]
+)
 call_ids = st.one_of(usable_ids, usable_ids, usable_ids, unusable_ids)
 
 call_names = st.sampled_from(["search", "book"])
 arguments = st.one_of(
-    st.sampled_from([None, "", "{}", {}, '{"a": 1}', {"a": 1}, {"a": 1.0}, {"a": True}, '{"a": ', "NaN", "[1]", 3]),
+    st.sampled_from(
+        [None, "", "{}", {}, '{"a": 1}', {"a": 1}, {"a": 1.0}, {"a": True}, '{"a": ', "NaN", "[1]", 3]
+    ),
     json_values,
 )
 
@@ -59,12 +79,15 @@ def calls(draw: st.DrawFn, ids: st.SearchStrategy[Any] = call_ids) -> dict[str, 
     return call
 
 
+ROLES = st.sampled_from(["user", "assistant", "assistant", "tool", "tool", "tool", "system", "developer"])
+
+
 @st.composite
 def messages(
     draw: st.DrawFn,
     ids: st.SearchStrategy[Any] = call_ids,
     contents: st.SearchStrategy[Any] = short_texts,
-    roles: st.SearchStrategy[Any] = st.sampled_from(["user", "assistant", "assistant", "tool", "tool", "tool", "system", "developer"]),
+    roles: st.SearchStrategy[Any] = ROLES,
 ) -> dict[str, Any]:
     """A message in the stored, the flat or the OpenAI shape."""
     role = draw(roles)
@@ -92,7 +115,10 @@ def odd_messages(draw: st.DrawFn) -> Any:
         ("role", st.sampled_from(["function", "", " ", None, 3, " user", "User"])),
         ("tool_calls", st.one_of(garbage, st.lists(garbage, max_size=2), st.just("[]"))),
         ("tool_call_id", garbage),
-        ("metadata", st.one_of(garbage, st.fixed_dictionaries({"tool_calls": garbage, "tool_call_id": garbage}))),
+        (
+            "metadata",
+            st.one_of(garbage, st.fixed_dictionaries({"tool_calls": garbage, "tool_call_id": garbage})),
+        ),
         ("name", garbage),
     ):
         if draw(st.integers(0, 5)) == 0:
@@ -100,16 +126,22 @@ def odd_messages(draw: st.DrawFn) -> Any:
     return message
 
 
-any_lists = st.lists(st.one_of(messages(contents=json_values), messages(), odd_messages(), garbage), max_size=9)
+any_lists = st.lists(
+    st.one_of(messages(contents=json_values), messages(), odd_messages(), garbage), max_size=9
+)
 """Lists from anywhere."""
 
 clashing_lists = st.lists(messages(ids=st.one_of(st.sampled_from(["c1", "c2"]), call_ids)), max_size=10)
 """Lists in which few ids stand often."""
 
 storable_contents = st.one_of(
-    st.sampled_from(["", "a", "b", "c"]), odd_texts, st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": odd_texts}), max_size=2),
-    numbers, st.booleans(), st.none(),
-)  # fmt: skip
+    st.sampled_from(["", "a", "b", "c"]),
+    odd_texts,
+    st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": odd_texts}), max_size=2),
+    numbers,
+    st.booleans(),
+    st.none(),
+)
 storable_messages = messages(ids=call_ids, contents=storable_contents)
 """What an append accepts."""
 
@@ -130,7 +162,11 @@ def few_calls(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def clashing_messages(draw: st.DrawFn) -> dict[str, Any]:
     """A message whose calls and results clash with those of others as often as may be."""
-    kind = draw(st.sampled_from(["user", "assistant", "turn", "turn", "turn", "tool", "tool", "tool", "healed", "system"]))
+    kind = draw(
+        st.sampled_from(
+            ["user", "assistant", "turn", "turn", "turn", "tool", "tool", "tool", "healed", "system"]
+        )
+    )
     content = draw(st.sampled_from(["", "x", "y"]))
     if kind == "turn":
         found = draw(st.lists(few_calls(), min_size=1, max_size=3))
@@ -162,7 +198,7 @@ artifact_lists = st.lists(artifacts, max_size=3)
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
-    """A list of calls on a store's face: the name of the method, and what it is given beside the conversation."""
+    """A list of calls on a store's face: the method's name, and what it is given beside the conversation."""
     calls_made: list[tuple[str, dict[str, Any]]] = []
     for _ in range(draw(st.integers(1, 7))):
         method = draw(st.sampled_from(["append", "append", "append", "hold", "write_back"]))

@@ -1,5 +1,6 @@
 """turnledger: an event-sourced conversation store for programs that talk to language models."""
 
+from turnledger.aio import AsyncConversationStore, AsyncEventReading
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.artifacts import Artifact, HeldLimits, RefusedArtifact
 from turnledger.domain.delivering import (
@@ -63,6 +64,8 @@ __all__ = [
     "ArtifactsHeld",
     "ArtifactsPutBack",
     "ArtifactsTaken",
+    "AsyncConversationStore",
+    "AsyncEventReading",
     "AuditReport",
     "AuditedConversation",
     "CallHealed",

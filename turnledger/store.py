@@ -19,6 +19,7 @@ from turnledger.domain.errors import ConversationNotFound, InvalidArgument, Take
 from turnledger.domain.events import ArtifactsPutBack, ArtifactsTaken
 from turnledger.domain.identifiers import checked_id
 from turnledger.infrastructure.application import ConversationApplication, Live
+from turnledger.infrastructure.auditing import audit
 from turnledger.infrastructure.commands import (
     Command,
     Settings,
@@ -28,8 +29,9 @@ from turnledger.infrastructure.commands import (
     log_differing,
     warn_of,
 )
+from turnledger.infrastructure.location import SYNCHRONOUS, Location
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
-from turnledger.infrastructure.storage import SYNCHRONOUS, Location
+from turnledger.projections.audit import AuditedConversation, AuditReport
 from turnledger.projections.buffer import Entry
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import Sendable, normalized_items
@@ -64,7 +66,7 @@ class ConversationStore:
 
     def __init__(
         self,
-        url: str | os.PathLike[str],
+        url: str | bytes | os.PathLike[str],
         *,
         create: bool = True,
         read_only: bool = False,
@@ -420,7 +422,24 @@ class ConversationStore:
 
     def conversations(self) -> Iterator[ConversationSummary]:
         """A summary of each conversation, in the order of their ids."""
+        self._application.refuse_closed()
         return (summary(self._application, found) for found in self._application.conversation_ids())
+
+    def verify(
+        self,
+        conversation_id: str | None = None,
+        *,
+        progress: Callable[[AuditedConversation], None] | None = None,
+    ) -> AuditReport:
+        """Audits a conversation, or all, each at one version: replays it and checks the invariants by name.
+
+        What is broken is a finding of the report, with the versions of its witness events, and keeps no
+        other conversation from being audited. `progress` is called with each conversation when it is done.
+        Raises `ConversationNotFound`, and `StoreDamaged` for a file that cannot be read.
+        """
+        if conversation_id is not None:
+            checked_id("conversation_id", conversation_id)
+        return audit(self._application, conversation_id, progress)
 
     def _command(
         self,

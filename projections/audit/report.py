@@ -1,9 +1,38 @@
-"""The audit: replays a history and checks it against the invariants of section 8, by name.
-
-Shares no code with the projections that it checks.
-"""
+"""What an audit says: the names of the invariants, a finding, a conversation, the report."""
 
 from dataclasses import dataclass
+
+VERSIONS = "versions contiguous"
+CHAIN = "chain unbroken"
+DECODING = "every event decodes"
+TIMES = "times never go back"
+BATCHES = "calls recorded whole"
+ENTRIES = "entries and positions consistent"
+PLACEHOLDERS = "placeholders and replacements in place"
+HEALING = "a user turn heals every open call, and nothing else does"
+EVICTIONS = "evictions keep calls and results together"
+ONCE = "nothing recorded twice"
+ARTIFACTS = "each artifact in one place"
+HELD_ORDER = "held in the order of first holding"
+SENDABLE = "sendable at every version"
+PROJECTIONS = "projections equal to the log"
+
+INVARIANTS = (
+    VERSIONS,
+    CHAIN,
+    DECODING,
+    TIMES,
+    BATCHES,
+    ENTRIES,
+    PLACEHOLDERS,
+    HEALING,
+    EVICTIONS,
+    ONCE,
+    ARTIFACTS,
+    HELD_ORDER,
+    SENDABLE,
+    PROJECTIONS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +47,20 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class AuditedConversation:
-    """One conversation as it was audited, at one version."""
+    """One conversation as it was audited, at one version.
+
+    `in_doubt` are the ids of its open takes: no finding, but delivered or not only an operator can say.
+    """
 
     conversation_id: str
     version: int
     entries: int
     findings: tuple[Finding, ...] = ()
+    in_doubt: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +76,21 @@ class AuditReport:
     @property
     def ok(self) -> bool:
         return not self.findings
+
+
+class Findings:
+    """The findings of one conversation, as they are made; the same one again adds nothing."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self._conversation_id = conversation_id
+        self._found: dict[Finding, None] = {}
+
+    def add(self, invariant: str, message: str, *versions: int) -> None:
+        witnesses = tuple(sorted(set(versions)))
+        self._found[Finding(self._conversation_id, invariant, message, witnesses)] = None
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def all(self) -> tuple[Finding, ...]:
+        return tuple(self._found)

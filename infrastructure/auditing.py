@@ -1,0 +1,165 @@
+"""Feeds the audit: the rows of a conversation page by page, the folds that it checks, and what is cached."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from eventsourcing.persistence import StoredEvent
+
+from turnledger.domain.appending import Appending
+from turnledger.domain.changes import Changes, Origin
+from turnledger.domain.conversation import Conversation
+from turnledger.domain.errors import ConversationNotFound, CorruptEvent, NewerLog
+from turnledger.domain.events import DomainEvent
+from turnledger.domain.messages import read_message
+from turnledger.infrastructure.application import ConversationApplication, Live
+from turnledger.projections.audit import AuditedConversation, AuditReport, HistoryAudit, Row
+from turnledger.projections.sendable import normalize, normalized_items
+from turnledger.projections.wire import wire
+
+BEFORE_ALL = -(2**63)
+COMPARISONS_TRIED = 5
+
+Progress = Callable[[AuditedConversation], None]
+
+
+class _WouldRecordError(Exception):
+    """A rehearsed decision came to its first event."""
+
+
+class _Rehearsal(Changes):
+    """Changes to the state itself, of which none is ever made: the first event ends the decision."""
+
+    def __init__(self, conversation: Conversation, origin: Origin) -> None:
+        self.state = conversation
+        self.origin = origin
+        self.events: list[DomainEvent] = []
+
+    def record(self, event_class: type[DomainEvent], **_: Any) -> None:
+        raise _WouldRecordError(event_class.__name__)
+
+
+class Rebuilt:
+    """All folds of one conversation, rebuilt from nothing; what the audit asks of them (`Views`)."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self.live = Live(conversation_id)
+
+    def take(self, event: DomainEvent) -> None:
+        self.live.conversation.evolve(event)
+        self.live.buffer.apply(event)
+        self.live.artifacts.apply(event)
+
+    def buffer(self) -> list[tuple[int, dict[str, Any]]]:
+        return [(entry.number, entry.stored) for entry in self.live.buffer.shared()]
+
+    def sendable(self) -> list[dict[str, Any]]:
+        items, _ = normalized_items([entry.stored for entry in self.live.buffer.shared()])
+        return [item.flat() for item in items]
+
+    def normalized(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return normalize(messages).messages
+
+    def held(self) -> dict[str, list[str]]:
+        held: dict[str, list[str]] = {}
+        for artifact in self.live.artifacts.held():
+            held.setdefault(artifact.execution_id, []).append(artifact.artifact_id)
+        return held
+
+    def open_takes(self) -> list[str]:
+        return [str(take.take_id) for take in self.live.artifacts.open_takes(self.live.conversation_id)]
+
+    def wire(self) -> list[dict[str, Any]]:
+        return wire(self.live.buffer, self.live.artifacts)
+
+    def recorded_again(self, message: Mapping[str, Any]) -> str | None:
+        state = self.live.conversation
+        if state.time is None:
+            return None
+        rehearsal = _Rehearsal(state, Origin(self.live.conversation_id, state.time))
+        try:
+            Appending(rehearsal, "compare").all([read_message(message, 0)])
+        except _WouldRecordError as event:
+            return str(event)
+        return None
+
+
+def audit(
+    application: ConversationApplication, conversation_id: str | None, progress: Progress | None
+) -> AuditReport:
+    """Audits one conversation, or all; calls `progress` with each as it is done.
+
+    Raises `ConversationNotFound`; a damaged event is a finding, a damaged file is raised as it is met.
+    """
+    if conversation_id is not None and not application.version(conversation_id):
+        raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
+    audited = []
+    for found in application.conversation_ids() if conversation_id is None else (conversation_id,):
+        audited.append(_audited(application, found))
+        if progress is not None:
+            progress(audited[-1])
+    return AuditReport(tuple(audited))
+
+
+def _audited(application: ConversationApplication, conversation_id: str) -> AuditedConversation:
+    version = application.version(conversation_id)
+    rebuilt = Rebuilt(conversation_id)
+    history = HistoryAudit(conversation_id, rebuilt)
+    for row in application.rows(conversation_id, BEFORE_ALL, version):
+        history.see(_read(application, row))
+    history.finish(version)
+    _compare_cached(application, history, rebuilt.live if history.is_rebuilt else None)
+    return history.result(version)
+
+
+def _read(application: ConversationApplication, row: StoredEvent) -> Row:
+    try:
+        return Row(row.originator_version, row.state, application.mapper.decoded(row))
+    except CorruptEvent as error:
+        return Row(row.originator_version, row.state, None, error.reason)
+    except NewerLog as error:
+        return Row(row.originator_version, row.state, None, str(error))
+
+
+def _compare_cached(
+    application: ConversationApplication, history: HistoryAudit, rebuilt: Live | None
+) -> None:
+    """Compares what this process keeps in memory of the conversation, at the version that it is kept at.
+
+    Rows are never read under the lock of the folds, which writers take while they hold the database; a
+    conversation that is written to all the while is compared at the next audit.
+    """
+    cached = application.cached(history.conversation_id)
+    for _ in range(COMPARISONS_TRIED if cached is not None else 0):
+        assert cached is not None
+        with cached.lock:
+            version = cached.version
+            if rebuilt is not None and version == rebuilt.version:
+                history.differing(version, _differing(cached, rebuilt))
+                return
+        rebuilt = _replayed(application, history.conversation_id, version)
+        if rebuilt is None:
+            return
+        if rebuilt.version != version:
+            history.differing(version, [f"conversation (whose log ends at version {rebuilt.version})"])
+            return
+
+
+def _replayed(application: ConversationApplication, conversation_id: str, to: int) -> Live | None:
+    """The folds at a version, or None where the log does not give them, which is a finding already."""
+    rebuilt = Rebuilt(conversation_id)
+    try:
+        for row in application.rows(conversation_id, 0, to):
+            rebuilt.live.absorb(row, application.mapper.decoded(row))
+    except (CorruptEvent, NewerLog):
+        return None
+    return rebuilt.live
+
+
+def _differing(cached: Live, rebuilt: Live) -> list[str]:
+    """The projections whose state is not the same, to the last field."""
+    same = {
+        "decision state": cached.conversation == rebuilt.conversation,
+        "buffer": vars(cached.buffer) == vars(rebuilt.buffer),
+        "list of artifacts": vars(cached.artifacts) == vars(rebuilt.artifacts),
+    }
+    return [name for name, equal in same.items() if not equal]

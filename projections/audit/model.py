@@ -1,0 +1,187 @@
+"""What the log says so far, as the audit understands it: entries, calls, answers. It refuses nothing.
+
+A second, simpler reading of the events, on purpose: it shares no code with the folds it is held against.
+The order of the buffer follows from the rule for placeholders, not from `behind`: an appended entry stands at
+its own number, a placeholder at that of the entry behind which it was put.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from turnledger.domain.events import (
+    CallHealed,
+    ConversationStarted,
+    DomainEvent,
+    EntriesEvicted,
+    MessageAppended,
+    PlaceholderReplaced,
+)
+
+UNCOUNTED_ROLES = ("system", "developer")
+
+
+def usable(value: Any) -> str | None:
+    """The id that a value stands for, or None (section 1, *call id*)."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    text = str(value).strip()
+    return None if text in ("", "0") else text
+
+
+def calls_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = metadata.get("tool_calls")
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+
+
+def id_of(call: Mapping[str, Any]) -> str | None:
+    return usable(call.get("tool_call_id")) or usable(call.get("id"))
+
+
+@dataclass(slots=True)
+class SeenEntry:
+    """One entry: where it came from, and the ids that it declares (a turn) or answers (a result)."""
+
+    number: int
+    version: int
+    batch: int
+    time: datetime
+    turn_id: str | None
+    place: tuple[int, int]
+    stored: dict[str, Any]
+    ids: tuple[str, ...] = ()
+    evicted: bool = False
+
+    @property
+    def role(self) -> str:
+        return str(self.stored["role"])
+
+    @property
+    def healed(self) -> bool:
+        return self.role == "tool" and self.stored["metadata"].get("healed") is True
+
+    @property
+    def is_call_turn(self) -> bool:
+        """Whether it declares calls, each with a usable id: what can be appended again and be known."""
+        calls = calls_of(self.stored["metadata"]) if self.role == "assistant" else []
+        return bool(calls) and all(id_of(call) for call in calls)
+
+    @property
+    def is_real_result(self) -> bool:
+        return self.role == "tool" and bool(self.ids) and not self.healed
+
+
+@dataclass(slots=True)
+class Model:
+    """The state of one history. `gap` says that events are missing from it: then absence proves nothing."""
+
+    gap: bool = False
+    window: int | None = None
+    last: DomainEvent | None = None
+    entries: dict[int, SeenEntry] = field(default_factory=dict)
+    newest: int = 0
+    newest_turn: int = 0
+    newest_user: int | None = None
+    buffered: dict[int, None] = field(default_factory=dict)
+    counted: "OrderedDict[int, None]" = field(default_factory=OrderedDict)
+    touching: dict[str, set[int]] = field(default_factory=dict)
+    bearing: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    renamed: set[str] = field(default_factory=set)
+    answers: dict[str, int] = field(default_factory=dict)
+    open: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
+    placed: dict[int, int] = field(default_factory=dict)
+    placed_by: int = 0
+
+    def take(self, event: DomainEvent) -> None:
+        match event:
+            case ConversationStarted():
+                self.window = event.window
+            case MessageAppended():
+                stored = {"role": event.role, "content": event.content, "metadata": event.metadata}
+                self._add(event, event.entry, (event.entry, event.entry), stored)
+            case CallHealed():
+                self._heal(event)
+            case PlaceholderReplaced() if event.entry in self.entries:
+                entry = self.entries[event.entry]
+                entry.stored = {"role": "tool", "content": event.content, "metadata": event.metadata}
+            case EntriesEvicted():
+                for number in event.evicted:
+                    self._evict(number)
+        self.last = event
+
+    def _heal(self, event: CallHealed) -> None:
+        metadata = {"tool_call_id": event.call_id, "healed": True}
+        stored = {"role": "tool", "content": event.content, "metadata": metadata}
+        behind = self.entries.get(event.behind)
+        place = (behind.place[0] if behind else event.entry, event.entry)
+        if self.placed_by != event.batch:
+            self.placed_by, self.placed = event.batch, {}
+        self.placed[event.turn_entry] = event.entry
+        self._add(event, event.entry, place, stored)
+
+    def _add(self, event: DomainEvent, number: int, place: tuple[int, int], stored: dict[str, Any]) -> None:
+        entry = SeenEntry(number, event.version, event.batch, event.time, event.turn_id, place, stored)
+        self.entries[number] = entry
+        self.newest = max(self.newest, number)
+        self.buffered[number] = None
+        if entry.role not in UNCOUNTED_ROLES:
+            self.counted[number] = None
+        if entry.role == "tool":
+            answered = usable(stored["metadata"].get("tool_call_id"))
+            entry.ids = (answered,) if answered else ()
+            self.answers.update(dict.fromkeys(entry.ids, number))
+        else:
+            self.newest_turn = number
+            entry.ids = self._declare(number, stored["metadata"]) if entry.role == "assistant" else ()
+            if entry.role == "user":
+                self.newest_user = number
+        for call_id in entry.ids:
+            self.touching.setdefault(call_id, set()).add(number)
+            if entry.role == "tool":
+                self.open.pop(call_id, None)
+
+    def _declare(self, number: int, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        ids: dict[str, None] = {}
+        for call in calls_of(metadata):
+            call_id, original = id_of(call), usable(call.get("original_id"))
+            if call_id is None:
+                continue
+            ids[call_id] = None
+            self.bearing.setdefault(call_id, []).append((number, call_id))
+            if original and original != call_id:
+                self.bearing.setdefault(original, []).append((number, call_id))
+                self.renamed.add(original)
+            if call_id not in self.answers:
+                self.open.setdefault(call_id, number)
+        return tuple(ids)
+
+    def _evict(self, number: int) -> None:
+        self.buffered.pop(number, None)
+        self.counted.pop(number, None)
+        if entry := self.entries.get(number):
+            entry.evicted = True
+            for call_id in entry.ids:
+                self.touching[call_id].discard(number)
+
+    def in_order(self, numbers: Iterable[int] | None = None) -> list[SeenEntry]:
+        """These entries, or all of the buffer, in the order in which they stand."""
+        found = [self.entries[number] for number in (self.buffered if numbers is None else numbers)]
+        return sorted(found, key=lambda entry: entry.place)
+
+    def has_real_result(self, call_id: str) -> bool:
+        return call_id in self.answers and not self.entries[self.answers[call_id]].healed
+
+    def may_answer_another(self, call_id: str) -> bool:
+        """Whether a result under this id, given again, is meant for another call that has no real one yet.
+
+        The exception of section 8: the newest turn reuses the id. And what section 2 says of an id that came
+        only as the `original_id` of calls: a result stored under it before is the result of none of them.
+        """
+        if call_id not in self.renamed:
+            return False
+        bearing = self.bearing[call_id]
+        reused = bearing[-1][0] == self.newest_turn
+        orphan = all(borne != call_id for _, borne in bearing)
+        return (reused or orphan) and any(not self.has_real_result(borne) for _, borne in bearing)

@@ -1,0 +1,47 @@
+"""What a damaged log still shows: the buffer folded from its sound events.
+
+Unlike the buffer's own fold this one expects that anything may be missing; a gap costs what stood in it.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from turnledger.domain.events import (
+    CallHealed,
+    DomainEvent,
+    EntriesEvicted,
+    MessageAppended,
+    PlaceholderReplaced,
+)
+
+
+def salvaged(events: Iterable[DomainEvent]) -> list[dict[str, Any]]:
+    """The entries in the stored shape, as far as these events tell."""
+    entries: dict[int, dict[str, Any]] = {}
+    order: list[int] = []
+    for event in events:
+        match event:
+            case MessageAppended():
+                entries[event.entry] = _stored(event.role, event.content, event.metadata)
+                order.append(event.entry)
+            case CallHealed():
+                mark = {"tool_call_id": event.call_id, "healed": True}
+                entries[event.entry] = _stored("tool", event.content, mark)
+                order.insert(_behind(order, event.behind, event.turn_entry), event.entry)
+            case PlaceholderReplaced():
+                if event.entry not in entries:
+                    order.append(event.entry)
+                entries[event.entry] = _stored("tool", event.content, event.metadata)
+            case EntriesEvicted():
+                gone = set(event.evicted)
+                order = [entry for entry in order if entry not in gone]
+    return [entries[entry] for entry in order]
+
+
+def _stored(role: str, content: Any, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "content": content, "metadata": metadata}
+
+
+def _behind(order: list[int], *anchors: int) -> int:
+    """The position behind the first of these entries that is there, or the end."""
+    return next((order.index(entry) + 1 for entry in anchors if entry in order), len(order))

@@ -1,0 +1,5 @@
+"""`python -m turnledger`."""
+
+from turnledger.cli import main
+
+main()

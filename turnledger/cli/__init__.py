@@ -1,0 +1,44 @@
+"""The command line: each command a thin reading of the face, printed for a person or as JSON."""
+
+import click
+
+from turnledger.cli.artifacts import held, takes
+from turnledger.cli.demo import demo
+from turnledger.cli.mistakes import Commands
+from turnledger.cli.options import store_option
+from turnledger.cli.reading import log, show
+from turnledger.cli.transfer import export, import_
+from turnledger.cli.verifying import verify
+from turnledger.cli.writing import append
+
+__all__ = ["main"]
+
+_HELP = """An event-sourced conversation store: what a crash breaks is healed on the record.
+
+\b
+Examples:
+  turnledger demo
+  turnledger --store chats.db import transcripts.jsonl
+  turnledger --store chats.db log airline-task2-trial1
+
+Exit codes: 0 fine, 1 something is damaged or was found, 2 a mistake in how the command was given.
+"""
+
+
+@click.group(
+    "turnledger",
+    cls=Commands,
+    help=_HELP,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@store_option
+@click.version_option(package_name="turnledger", message="%(package)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for command in (demo, append, show, log, held, takes, import_, export, verify):
+    main.add_command(command)

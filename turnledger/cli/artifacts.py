@@ -1,0 +1,185 @@
+"""`held` and `takes`: what paused executions hold, and takes that nobody settled. For operators only."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+
+from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read, store_to_write
+from turnledger.cli.screen import STYLES, Screen, counted, json_line, print_json_list, stamp
+from turnledger.domain.delivering import HeldArtifact, Take
+from turnledger.domain.errors import TakeNotFound
+from turnledger.domain.values import json_text
+from turnledger.projections.legible import legible, one_line, shortened
+from turnledger.store import ConversationStore
+
+PAYLOAD_MAX = 300
+
+_HELD_HELP = """List the artifacts that paused executions hold; without ID, in all conversations.
+
+\b
+Examples:
+  turnledger held
+  turnledger held cats --execution run-7 --json
+"""
+_TAKES_HELP = """List takes that nothing settled, or settle one.
+
+A take stays open when its process died between taking artifacts and saying what became of them. Find out, and
+settle it: --confirm if they were delivered, --put-back if they were not, --discard if they never will be.
+
+\b
+Examples:
+  turnledger takes
+  turnledger takes --put-back 3f9c1a
+  turnledger takes cats --discard 3f9c1a --reason "the run was cancelled"
+"""
+
+
+@click.command(help=_HELD_HELP)
+@click.argument("conversation_id", metavar="[ID]", required=False)
+@click.option("--execution", "execution_id", metavar="ID", help="Only what this execution holds.")
+@at_option
+@json_option
+@store_option_here
+def held(
+    conversation_id: str | None, execution_id: str | None, at: int | datetime | None, as_json: bool
+) -> None:
+    if conversation_id is None and at is not None:
+        raise click.UsageError("--at needs the ID of a conversation")
+    with store_to_read() as store:
+        found = _held(store, conversation_id, execution_id, at)
+        if as_json:
+            print_json_list({"conversation_id": owner, **artifact} for owner, artifact in found)
+            return
+        screen, none = Screen(), True
+        for owner, artifact in found:
+            none = False
+            _show_held(screen, owner, artifact)
+    if none:
+        screen.line(("nothing is held", "dim"))
+
+
+def _held(
+    store: ConversationStore, conversation_id: str | None, execution_id: str | None, at: int | datetime | None
+) -> Iterator[tuple[str, HeldArtifact]]:
+    named = [conversation_id] if conversation_id is not None else _all_ids(store)
+    for owner in named:
+        for artifact in store.held(owner, execution_id, at=at):
+            yield owner, artifact
+
+
+def _all_ids(store: ConversationStore) -> Iterator[str]:
+    return (found.conversation_id for found in store.conversations())
+
+
+def _show_held(screen: Screen, owner: str, artifact: HeldArtifact) -> None:
+    screen.line(
+        (legible(owner), "bold"),
+        f"  {legible(artifact.execution_id)}  ",
+        (one_line(artifact.type), STYLES["held"]),
+        f"  {_origin(artifact)}",
+        (f"  {shortened(one_line(json_text(artifact.payload)), PAYLOAD_MAX)}", "dim"),
+    )
+
+
+def _origin(artifact: HeldArtifact) -> str:
+    call = "no call" if artifact.tool_call_id is None else f"call {legible(str(artifact.tool_call_id))}"
+    return f"{call}, turn {legible(artifact.turn_id)}" if artifact.turn_id else call
+
+
+@click.command(help=_TAKES_HELP)
+@click.argument("conversation_id", metavar="[ID]", required=False)
+@click.option("--confirm", "confirmed", metavar="TAKE", help="It was delivered.")
+@click.option("--put-back", "put_back", metavar="TAKE", help="It was not delivered: hold it again.")
+@click.option("--discard", "discarded", metavar="TAKE", help="Give it up for good, with a --reason.")
+@click.option("--reason", metavar="TEXT", help="Why it is discarded.")
+@json_option
+@store_option_here
+def takes(
+    conversation_id: str | None,
+    confirmed: str | None,
+    put_back: str | None,
+    discarded: str | None,
+    reason: str | None,
+    as_json: bool,
+) -> None:
+    given = [(verb, take) for verb, take in _verbs(confirmed, put_back, discarded) if take is not None]
+    if len(given) > 1:
+        raise click.UsageError("settle a take one way: --confirm, --put-back or --discard")
+    if (discarded is None) != (reason is None):
+        raise click.UsageError("--discard and --reason go together")
+    if given:
+        _settle(conversation_id, *given[0], reason, as_json)
+    else:
+        _list(conversation_id, as_json)
+
+
+def _verbs(
+    confirmed: str | None, put_back: str | None, discarded: str | None
+) -> tuple[tuple[str, str | None], ...]:
+    return ("confirmed", confirmed), ("put back", put_back), ("discarded", discarded)
+
+
+def _list(conversation_id: str | None, as_json: bool) -> None:
+    with store_to_read() as store:
+        found = store.open_takes(conversation_id)
+    if as_json:
+        print_json_list(found)
+        return
+    screen = Screen()
+    for take in found:
+        _show_take(screen, take)
+    if not found:
+        screen.line(("no take is open", "dim"))
+
+
+def _show_take(screen: Screen, take: Take) -> None:
+    types = ", ".join(one_line(artifact["type"]) for artifact in take.artifacts)
+    context = ", ".join(f"{one_line(key)} {one_line(value)}" for key, value in (take.context or {}).items())
+    screen.line(
+        (legible(take.take_id or ""), "bold"),
+        f"  {legible(take.conversation_id)}, execution {legible(take.execution_id)}: ",
+        f"{counted(len(take.artifacts), 'artifact')} ",
+        (types, STYLES["taken"]),
+        (f"  since {stamp(take.taken_at)}" + (f", {context}" if context else ""), "dim"),
+    )
+
+
+def _settle(conversation_id: str | None, verb: str, take_id: str, reason: str | None, as_json: bool) -> None:
+    with store_to_write(create=False) as store:
+        owner = conversation_id if conversation_id is not None else _owner_of(store, take_id)
+        told = _settled(store, owner, verb, take_id, reason)
+    if as_json:
+        click.echo(json_line({"conversation_id": owner, "take_id": take_id, "settled": verb, **told}))
+        return
+    screen = Screen()
+    screen.line((legible(take_id), "bold"), f"  {verb}, of conversation {legible(owner)}")
+    for artifact in told.get("refused", ()):
+        screen.line(
+            "  ", ("dropped", "bold red"), f" {one_line(str(artifact.type))}: {one_line(artifact.reason)}"
+        )
+
+
+def _settled(
+    store: ConversationStore, owner: str, verb: str, take_id: str, reason: str | None
+) -> dict[str, Any]:
+    if verb == "put back":
+        result = store.put_back(owner, take_id)
+        return {"held": list(result.held), "refused": list(result.refused)}
+    if verb == "confirmed":
+        store.confirm(owner, take_id)
+    else:
+        store.discard(owner, take_id, reason=reason or "")
+    return {}
+
+
+def _owner_of(store: ConversationStore, take_id: str) -> str:
+    """The conversation whose open take this is."""
+    for take in store.open_takes():
+        if take.take_id == take_id:
+            return take.conversation_id
+    raise TakeNotFound(
+        f"no open take has the id {take_id!r}: 'turnledger takes' lists them; to settle one again, name its "
+        "conversation too"
+    )

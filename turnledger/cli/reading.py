@@ -1,0 +1,156 @@
+"""`show` and `log`: a conversation as it is or was, and what happened in it."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+
+from turnledger.cli.messages import show_message
+from turnledger.cli.mistakes import DAMAGE
+from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read
+from turnledger.cli.pen import LogPen
+from turnledger.cli.screen import Screen, counted, print_json_list, stamp
+from turnledger.domain.errors import CorruptEvent
+from turnledger.domain.events import DomainEvent
+from turnledger.projections.legible import legible, one_line
+from turnledger.projections.timeline import Timeline, TimelineLine
+from turnledger.store import ConversationStore
+
+SHAPES = ("stored", "flat", "wire")
+
+_SHOW_HELP = """Show a conversation's messages; without ID, list the conversations.
+
+The shape is the stored buffer, the flat list that a model is sent, or what a client sees on the wire.
+
+\b
+Examples:
+  turnledger show
+  turnledger show cats --at 41 --as flat
+  turnledger show cats --at 2026-05-01T12:00:00Z --json
+"""
+_LOG_HELP = """Tell what happened in a conversation: one line an event.
+
+\b
+Examples:
+  turnledger log cats
+  turnledger log cats --after 40 --to 60
+  turnledger log cats --json
+"""
+
+
+@click.command(help=_SHOW_HELP)
+@click.argument("conversation_id", metavar="[ID]", required=False)
+@at_option
+@click.option(
+    "--as", "shape", type=click.Choice(SHAPES), default="stored", show_default=True, help="The shape."
+)
+@click.option("--full", is_flag=True, help="Cut nothing short.")
+@json_option
+@store_option_here
+def show(
+    conversation_id: str | None, at: int | datetime | None, shape: str, full: bool, as_json: bool
+) -> None:
+    with store_to_read() as store:
+        if conversation_id is None:
+            if at is not None:
+                raise click.UsageError("--at needs the ID of a conversation")
+            _list(store, as_json)
+        elif as_json:
+            print_json_list(_messages(store, conversation_id, at, shape))
+        else:
+            _show(store, conversation_id, at, shape, full)
+
+
+def _messages(
+    store: ConversationStore, conversation_id: str, at: int | datetime | None, shape: str
+) -> list[dict[str, Any]]:
+    if shape == "flat":
+        return store.sendable(conversation_id, at=at).messages
+    return store.wire(conversation_id, at=at) if shape == "wire" else store.buffer(conversation_id, at=at)
+
+
+def _list(store: ConversationStore, as_json: bool) -> None:
+    if as_json:
+        print_json_list(store.conversations())
+        return
+    screen = Screen()
+    for found in store.conversations():
+        screen.line(
+            (legible(found.conversation_id), "bold"),
+            f"  version {found.version:,}, {counted(found.entries, 'entry', 'entries')}",
+            (f"  last {stamp(found.updated_at)}", "dim"),
+        )
+
+
+def _show(
+    store: ConversationStore, conversation_id: str, at: int | datetime | None, shape: str, full: bool
+) -> None:
+    screen = Screen()
+    sendable = store.sendable(conversation_id, at=at) if shape == "flat" else None
+    messages = sendable.messages if sendable else _messages(store, conversation_id, at, shape)
+    numbers = [entry.number for entry in store.entries(conversation_id, at=at)]
+    when = "" if at is None else f" at version {at}" if isinstance(at, int) else f" at {stamp(at)}"
+    noun = ("message", "messages") if sendable else ("entry", "entries")
+    screen.line((legible(conversation_id), "bold"), (f"  {counted(len(messages), *noun)}{when}", "dim"))
+    for place, message in enumerate(messages):
+        show_message(screen, message, place + 1 if sendable else numbers[place], full=full)
+    for drop in sendable.drops if sendable else ():
+        call = f" ({drop.call_id})" if drop.call_id else ""
+        screen.line(("dropped", "bold red"), f" entry {numbers[drop.index]}{legible(call)}: {drop.reason}")
+
+
+@click.command(help=_LOG_HELP)
+@click.argument("conversation_id", metavar="ID")
+@click.option(
+    "--after", type=click.IntRange(min=0), default=0, metavar="VERSION", help="Only what is behind it."
+)
+@click.option("--to", type=click.IntRange(min=0), metavar="VERSION", help="Only what is up to it.")
+@json_option
+@store_option_here
+@click.pass_context
+def log(ctx: click.Context, conversation_id: str, after: int, to: int | None, as_json: bool) -> None:
+    damaged: list[CorruptEvent] = []
+    with store_to_read() as store:
+        told = (item for item in _told(store, conversation_id, to, damaged) if item[0].version > after)
+        if as_json:
+            print_json_list(_as_map(line, event) for line, event in told)
+        else:
+            pen = LogPen(Screen())
+            for line, _ in told:
+                pen.write(line)
+    if damaged:
+        ctx.exit(DAMAGE)
+
+
+def _told(
+    store: ConversationStore, conversation_id: str, to: int | None, damaged: list[CorruptEvent]
+) -> Iterator[tuple[TimelineLine, DomainEvent | None]]:
+    """Each event with its line; what is damaged has a line of its own, where it was met."""
+    events = store.events(conversation_id, to=to, damaged="skip")
+    seen = Timeline()
+    last: DomainEvent | None = None
+
+    def met() -> Iterator[tuple[TimelineLine, None]]:
+        for error in events.damaged[len(damaged) :]:
+            damaged.append(error)
+            yield _damage(error, last), None
+
+    for event in events:
+        yield from met()
+        last = event
+        yield seen.line(event), event
+    yield from met()
+
+
+def _damage(error: CorruptEvent, last: DomainEvent | None) -> TimelineLine:
+    time = last.time if last else datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+    return TimelineLine(error.version, time, error.version, "damaged", one_line(error.reason))
+
+
+def _as_map(line: TimelineLine, event: DomainEvent | None) -> dict[str, Any]:
+    told = {"version": line.version, "kind": line.kind, "text": line.text, "detail": line.detail}
+    if event is None:
+        return told
+    payload = event.model_dump(mode="json")
+    return {**told, "event": event.TOPIC, "time": event.time, **payload.pop("envelope"), "payload": payload}

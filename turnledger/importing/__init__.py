@@ -1,0 +1,19 @@
+"""Taking in conversations that were recorded elsewhere: files read, formats understood, a store grown.
+
+`read_messages` is for programs, `read_transcripts` streams a file of many conversations, and
+`import_transcript` records one so that importing it again changes nothing.
+"""
+
+from turnledger.importing.files import BadLine, Transcript, read_transcripts
+from turnledger.importing.formats import FORMATS, read_messages
+from turnledger.importing.recording import Imported, import_transcript
+
+__all__ = [
+    "FORMATS",
+    "BadLine",
+    "Imported",
+    "Transcript",
+    "import_transcript",
+    "read_messages",
+    "read_transcripts",
+]

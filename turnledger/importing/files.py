@@ -1,0 +1,178 @@
+"""Files of conversations, read line by line: JSON or JSON Lines, whatever the messages' format.
+
+Four layouts are told apart: one conversation a line (`{"id", "messages"}` or a bare list of messages), one
+message a line, one JSON conversation, one JSON list of conversations. What cannot be read is handed on with
+its place, and the rest is read.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, BinaryIO
+
+from turnledger.domain.identifiers import checked_id
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One conversation of a file: its id, its messages as they stand there, and where it stands."""
+
+    conversation_id: str
+    messages: list[Any]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A place in a file where no conversation can be read, and why."""
+
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One JSON value of a file, and where it stands."""
+
+    place: str
+    value: Any
+
+
+def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine]:
+    """The conversations of an open binary file, one at a time.
+
+    One without an id of its own is called `name`; a second one `name-2`, and so on.
+    """
+    unnamed = 0
+    for item in _conversations(_values(file)):
+        if isinstance(item, BadLine):
+            yield item
+            continue
+        given, messages = _parts(item.value)
+        if given is None:
+            unnamed += 1
+            given = name if unnamed == 1 else f"{name}-{unnamed}"
+        try:
+            conversation_id = checked_id("the id", _text(given))
+        except ValueError as error:
+            yield BadLine(item.place, str(error))
+            continue
+        yield Transcript(conversation_id, messages, item.place)
+
+
+def _text(given: Any) -> Any:
+    """An id that is a whole number is read as its decimal text."""
+    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+
+def _parts(value: Any) -> tuple[Any, list[Any]]:
+    """The id, if it has one, and the messages of a conversation."""
+    return (None, value) if isinstance(value, list) else (value.get("id"), value["messages"])
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and "role" in value and not isinstance(value.get("messages"), list)
+
+
+def _is_conversation(value: Any) -> bool:
+    """A map with its messages, or a bare list of them."""
+    messages = value.get("messages") if isinstance(value, dict) else value
+    return isinstance(messages, list) and not any(_is_conversation(item) for item in messages)
+
+
+def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadLine]:
+    """The conversations among a file's values; the first that is none decides whether a line is a message."""
+    bad: list[BadLine] = []
+    for first in values:
+        if not isinstance(first, BadLine):
+            rest = chain([first], values)
+            yield from bad
+            yield from (_joined(rest) if _is_message(first.value) else _each(rest))
+            return
+        bad.append(first)
+    yield from bad
+
+
+def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
+    """One message a line: one conversation."""
+    messages: list[Any] = []
+    for item in values:
+        if isinstance(item, BadLine):
+            yield item
+        elif _is_message(item.value):
+            messages.append(item.value)
+        else:
+            yield BadLine(item.place, "this is no message, though the lines before it are")
+    yield _Value("the file", messages)
+
+
+def _each(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
+    for item in values:
+        if isinstance(item, BadLine) or _is_conversation(item.value):
+            yield item
+        elif isinstance(item.value, list):
+            yield from _listed(item)
+        else:
+            reason = 'expected {"id", "messages"}, a list of messages, or one message a line'
+            yield BadLine(item.place, reason)
+
+
+def _listed(item: _Value) -> Iterator[_Value | BadLine]:
+    """A list of conversations."""
+    for number, value in enumerate(item.value, 1):
+        place = f"{item.place}, conversation {number}"
+        if _is_conversation(value):
+            yield _Value(place, value)
+        else:
+            yield BadLine(place, 'expected {"id", "messages"} or a list of messages')
+
+
+def _values(file: BinaryIO) -> Iterator[_Value | BadLine]:
+    """The values of JSON Lines; or the one value of a JSON document over several lines."""
+    lines = _lines(file)
+    first = next(lines, None)
+    if first is None:
+        yield BadLine("the file", "it is empty")
+        return
+    value = _parsed(*first)
+    if isinstance(value, BadLine):
+        held = [first, *lines]
+        document = _parsed(0, b"".join(line for _, line in held))
+        if not isinstance(document, BadLine):
+            yield _Value("the file", document.value)
+            return
+        if all(isinstance(_parsed(*line), BadLine) for line in held):
+            yield BadLine("the file", document.reason)
+            return
+        lines = iter(held[1:])
+    yield value
+    for line in lines:
+        yield _parsed(*line)
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold something, with their numbers."""
+    for number, line in enumerate(file, 1):
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if text.strip():
+            yield number, text
+
+
+def _parsed(number: int, line: bytes) -> _Value | BadLine:
+    place = f"line {number}"
+    try:
+        return _Value(place, json.loads(line.decode()))
+    except UnicodeDecodeError as error:
+        return BadLine(place, f"it is no UTF-8 text ({error.reason} at byte {error.start + 1})")
+    except json.JSONDecodeError as error:
+        return BadLine(place, f"it is no JSON: {error.msg} at {_position(error, number)}")
+    except (ValueError, RecursionError) as error:
+        return BadLine(place, f"it cannot be read: {error}")
+
+
+def _position(error: json.JSONDecodeError, number: int) -> str:
+    return f"column {error.colno}" if number else f"line {error.lineno}, column {error.colno}"
