@@ -18,9 +18,9 @@ from turnledger.domain.calls import (
     is_repeat,
 )
 from turnledger.domain.changes import Changes
-from turnledger.domain.conversation import content_digest, saying
 from turnledger.domain.events import CallHealed, EntriesEvicted, MessageAppended, PlaceholderReplaced
 from turnledger.domain.messages import PLACEHOLDER_TEXT, Message, id_of_call
+from turnledger.domain.values import likeness
 from turnledger.domain.window import leaving
 
 
@@ -163,13 +163,13 @@ class Appending:
                 self.stood_for.setdefault(identity.incoming_id, []).append(identity.repeats)
                 turns.append(identity.repeats.turn)
         self.repeats[index] = turns
-        said = saying(message.content, tuple(call_key(call) for call in message.calls))
-        if all(self.changes.state.entries[turn].saying != said for turn in turns):
+        content, calls = likeness(message.content), [call_key(call) for call in message.calls]
+        if not any(self.changes.state.entries[turn].says(content, calls) for turn in turns):
             self.differing.append(index)
 
     def _result(self, index: int, message: Message, incoming: str) -> None:
         candidates = self._candidates(incoming)
-        content = content_digest(message.content)
+        content = likeness(message.content)
         answered = self._answered(candidates, incoming, message.healed, content)
         if answered is None:
             self.entries.append(None)
@@ -212,7 +212,7 @@ class Appending:
         ordered = sorted(found, key=lambda call: (-call.turn, call.place))
         return list(dict.fromkeys(call.call_id for call in ordered))
 
-    def _answered(self, candidates: list[str], incoming: str, healed: bool, content: str) -> str | None:
+    def _answered(self, candidates: list[str], incoming: str, healed: bool, content: int) -> str | None:
         """Of the candidates the call that this result answers, or None: then it is a duplicate (MEM-1)."""
         answers = {call_id: self.ledger.answers.get(call_id) for call_id in candidates}
         equals = any(a and not a.healed and a.content == content for a in answers.values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from turnledger.domain.messages import arguments_of_call, id_of_call, name_of_call, original_id_of
-from turnledger.domain.values import canonical, digest, parsed
+from turnledger.domain.values import canonical, likeness, parsed
 
 ReusedIds = Literal["compare", "drop", "distinct"]
 REUSED_IDS: tuple[ReusedIds, ...] = ("compare", "drop", "distinct")
@@ -33,20 +33,29 @@ def arguments_text(arguments: Any) -> str:
         return f"text:{arguments!r}"
 
 
-def call_key(call: Mapping[str, Any]) -> str:
+def call_key(call: Mapping[str, Any]) -> int:
     """What two equal calls share: name and arguments."""
-    return digest(f"{name_of_call(call)}\0{arguments_text(arguments_of_call(call))}")
+    return likeness([name_of_call(call), arguments_text(arguments_of_call(call))])
 
 
-class Declaration(NamedTuple):
+@dataclass(slots=True)
+class Declaration:
     """A call as one turn declared it, under the id that it was recorded with."""
 
     turn: int
     place: int
     call_id: str
     original_id: str | None
-    key: str
     turn_id: str | None
+    call: Mapping[str, Any]
+    _key: int | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def key(self) -> int:
+        """What two equal calls share; made when first asked for, since few calls are ever compared."""
+        if self._key is None:
+            self._key = call_key(self.call)
+        return self._key
 
 
 class Answer(NamedTuple):
@@ -54,7 +63,7 @@ class Answer(NamedTuple):
 
     entry: int
     healed: bool
-    content: str
+    content: int
 
 
 @dataclass(slots=True)
@@ -64,6 +73,7 @@ class Ledger:
     bearing: MutableMapping[str, tuple[Declaration, ...]] = field(default_factory=dict)
     answers: MutableMapping[str, Answer] = field(default_factory=dict)
     originals: MutableMapping[str, bool] = field(default_factory=dict)
+    numbered: MutableMapping[str, int] = field(default_factory=dict)
     newest_turn: int | None = None
 
     def draft(self) -> "Ledger":
@@ -72,6 +82,7 @@ class Ledger:
             ChainMap({}, self.bearing),
             ChainMap({}, self.answers),
             ChainMap({}, self.originals),
+            ChainMap({}, self.numbered),
             self.newest_turn,
         )
 
@@ -85,6 +96,7 @@ class Ledger:
             if call.original_id and call.original_id != call.call_id:
                 self._bear(call.original_id, call)
                 self.originals[call.original_id] = True
+                self.numbered[call.original_id] = self._first_free(call.original_id) - 1
         return declared
 
     def _bear(self, call_id: str, call: Declaration) -> None:
@@ -104,10 +116,17 @@ class Ledger:
 
     def fresh_id(self, call_id: str, taken: set[str]) -> str:
         """`c1-2`, then `c1-3`, …: the first that nothing in the log or in `taken` uses."""
-        number = 2
+        number = self._first_free(call_id)
         while self._uses(candidate := f"{call_id}-{number}") or candidate in taken:
             number += 1
         return candidate
+
+    def _first_free(self, call_id: str) -> int:
+        """The first number that nothing uses behind this id; all below it are used, and stay so."""
+        number = self.numbered.get(call_id, 1) + 1
+        while self._uses(f"{call_id}-{number}"):
+            number += 1
+        return number
 
     def _uses(self, call_id: str) -> bool:
         return call_id in self.bearing or call_id in self.answers or call_id in self.originals
@@ -116,7 +135,7 @@ class Ledger:
 def declarations(turn: int, turn_id: str | None, calls: Sequence[Mapping[str, Any]]) -> list[Declaration]:
     """A turn's calls with usable ids, in order."""
     return [
-        Declaration(turn, place, usable, original_id_of(call), call_key(call), turn_id)
+        Declaration(turn, place, usable, original_id_of(call), turn_id, call)
         for place, call in enumerate(calls)
         if (usable := id_of_call(call))
     ]
@@ -146,8 +165,7 @@ def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds
             continue
         earlier = ledger.bearing.get(usable, ())
         here = this_turn.bearing.get(usable, ())
-        key = call_key(call)
-        found = _repeated(ledger, earlier, here, key, mode)
+        found = _repeated(ledger, earlier, here, call, mode) if earlier or here else None
         if found:
             call_id = found.call_id
         else:
@@ -163,16 +181,17 @@ def _repeated(
     ledger: Ledger,
     earlier: Sequence[Declaration],
     here: Sequence[Declaration],
-    key: str,
+    call: Mapping[str, Any],
     mode: ReusedIds,
 ) -> Declaration | None:
     """Of the known calls the one repeated: an equal one (open first, else the latest), else an open one."""
     if mode == "distinct":
         return None
-    equal = [call for call in (*earlier, *here) if call.key == key]
-    open_ones = [call for call in earlier if ledger.is_open(call.call_id)]
+    key = call_key(call)
+    equal = [known for known in (*earlier, *here) if known.key == key]
+    open_ones = [known for known in earlier if ledger.is_open(known.call_id)]
     every = [*earlier, *here] if mode == "drop" else []
-    open_and_equal = [call for call in equal if ledger.is_open(call.call_id)]
+    open_and_equal = [known for known in equal if ledger.is_open(known.call_id)]
     for candidates in (open_and_equal, equal, open_ones, every):
         if candidates:
             return candidates[-1]

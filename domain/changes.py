@@ -45,7 +45,7 @@ class Changes:
 
     def _add(self, event_class: type[DomainEvent], execution_id: str | None = None, **payload: Any) -> None:
         origin = self.origin
-        envelope = Envelope.model_construct(
+        envelope = Envelope(
             version=self.state.version + 1,
             time=self._time,
             batch=self._batch,
@@ -56,8 +56,6 @@ class Changes:
             idempotency_digest=origin.idempotency_digest,
             context=origin.context,
         )
-        event = event_class.model_construct(
-            conversation_id=origin.conversation_id, envelope=envelope, **payload
-        )
+        event = event_class(conversation_id=origin.conversation_id, envelope=envelope, **payload)
         self.events.append(event)
         self.state.evolve(event)

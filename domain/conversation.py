@@ -5,7 +5,7 @@ kept here, only what tells two of them apart: the buffer with its contents is a 
 """
 
 from collections import ChainMap, OrderedDict
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,12 +22,11 @@ from turnledger.domain.events import (
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
-    Envelope,
     MessageAppended,
     PlaceholderReplaced,
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
-from turnledger.domain.values import canonical, digest
+from turnledger.domain.values import likeness
 
 KEYS_REMEMBERED = 10_000
 
@@ -37,9 +36,14 @@ class EntryFacts(NamedTuple):
     for a turn that calls what it says and declares, and whether it has left the buffer."""
 
     role: str
-    call_ids: tuple[str, ...]
-    saying: str
+    call_ids: tuple[str, ...] = ()
+    content: int = 0
+    calls: Sequence[Mapping[str, Any]] = ()
     evicted: bool = False
+
+    def says(self, content: int, calls: list[int]) -> bool:
+        """Whether a turn has this text and these calls, by their likeness."""
+        return self.content == content and [call_key(call) for call in self.calls] == calls
 
     @property
     def counts(self) -> bool:
@@ -53,16 +57,6 @@ class KeyUse(NamedTuple):
     digest: str
     first: int
     last: int
-
-
-def content_digest(content: Any) -> str:
-    """What two equal contents share."""
-    return digest(canonical(content))
-
-
-def saying(content: Any, call_keys: tuple[str, ...]) -> str:
-    """What two equal turns share: text, and calls in order."""
-    return digest(canonical([content, list(call_keys)]))
 
 
 @dataclass(slots=True)
@@ -81,6 +75,7 @@ class Conversation:
     calls: Ledger = field(default_factory=Ledger)
     shelf: Shelf = field(default_factory=Shelf)
     keys: "OrderedDict[str, KeyUse]" = field(default_factory=OrderedDict)
+    shares_shelf: bool = False
 
     def draft(self) -> "Conversation":
         """The same state, whose changes this one does not see: what a decision works on.
@@ -98,19 +93,27 @@ class Conversation:
             self.newest_user,
             dict(self.open_calls),
             self.calls.draft(),
-            self.shelf.draft(),
+            self.shelf,
+            shares_shelf=True,
         )
+
+    @property
+    def own_shelf(self) -> Shelf:
+        """The shelf to change: a draft's is that of its original until something does."""
+        if self.shares_shelf:
+            self.shelf, self.shares_shelf = self.shelf.draft(), False
+        return self.shelf
 
     def evolve(self, event: DomainEvent) -> None:
         """Applies one event; its handler is found by its class."""
         envelope = event.envelope
         self.version, self.time = envelope.version, envelope.time
         if envelope.idempotency_key is not None:
-            self._remember(envelope.idempotency_key, envelope)
+            self._remember(envelope.idempotency_key, event)
         _EVOLVERS[type(event)](self, event)
 
-    def _remember(self, key: str, envelope: Envelope) -> None:
-        self.keys[key] = KeyUse(envelope.idempotency_digest or "", envelope.batch, envelope.version)
+    def _remember(self, key: str, event: DomainEvent) -> None:
+        self.keys[key] = KeyUse(event.envelope.idempotency_digest or "", event.batch, event.version)
         if len(self.keys) > KEYS_REMEMBERED:
             self.keys.popitem(last=False)
 
@@ -125,32 +128,25 @@ class Conversation:
             self._answered(event.entry, event.content, event.metadata)
             return
         self.calls.newest_turn = event.entry
-        ids, said = self._declared(event) if event.role == "assistant" else ((), "")
-        self.entries[event.entry] = EntryFacts(event.role, ids, said)
+        calls = event.metadata.get("tool_calls") if event.role == "assistant" else None
+        self.entries[event.entry] = self._turn(event, calls) if calls else EntryFacts(event.role)
         if event.role == "user":
             self.newest_user = event.entry
 
-    def _declared(self, event: MessageAppended) -> tuple[tuple[str, ...], str]:
-        calls = event.metadata.get("tool_calls") or []
-        if not calls:
-            return (), ""
+    def _turn(self, event: MessageAppended, calls: list[dict[str, Any]]) -> EntryFacts:
         declared = self.calls.declare(event.entry, event.turn_id, calls)
         for call in declared:
             if self.calls.is_open(call.call_id):
                 self.open_calls.setdefault(call.call_id, event.entry)
         ids = tuple(dict.fromkeys(call.call_id for call in declared))
-        keys = {call.place: call.key for call in declared}
-        said = tuple(keys.get(place) or call_key(call) for place, call in enumerate(calls))
-        return ids, saying(event.content, said)
+        return EntryFacts("assistant", ids, likeness(event.content), calls)
 
     def _answered(self, entry: int, content: Any, metadata: Mapping[str, Any]) -> None:
         answered = call_id(metadata.get("tool_call_id"))
-        self.entries[entry] = EntryFacts("tool", (answered,) if answered else (), "")
+        self.entries[entry] = EntryFacts("tool", (answered,) if answered else ())
         if answered:
             healed = metadata.get("healed") is True
-            self.calls.answer(
-                answered, Answer(entry, healed, content_digest(content)), original_id_of(metadata)
-            )
+            self.calls.answer(answered, Answer(entry, healed, likeness(content)), original_id_of(metadata))
             self.open_calls.pop(answered, None)
 
     def _healed(self, event: CallHealed) -> None:
@@ -175,28 +171,28 @@ class Conversation:
             self.entries[entry] = self.entries[entry]._replace(evicted=True)
 
     def _held(self, event: ArtifactsHeld) -> None:
-        self.shelf.hold(event.execution_id or "", event.held, event.version)
+        self.own_shelf.hold(event.execution_id or "", event.held, event.version)
         if event.repeated:
-            self.shelf.offer(event.repeated, event.held, event.version)
+            self.own_shelf.offer(event.repeated, event.held, event.version)
 
     def _taken(self, event: ArtifactsTaken) -> None:
-        self.shelf.take(event.take_id, event.execution_id or "", event.taken, event.version)
+        self.own_shelf.take(event.take_id, event.execution_id or "", event.taken, event.version)
 
     def _delivered(self, event: ArtifactsDelivered) -> None:
-        self.shelf.deliver(event.execution_id or "", event.delivered, event.new, event.version)
+        self.own_shelf.deliver(event.execution_id or "", event.delivered, event.new, event.version)
         if event.take_id is not None:
-            self.shelf.settle(event.take_id, "delivered")
+            self.own_shelf.settle(event.take_id, "delivered")
         if event.entry is not None and event.new:
-            self.shelf.offer([event.entry], event.new, event.version)
+            self.own_shelf.offer([event.entry], event.new, event.version)
 
     def _put_back(self, event: ArtifactsPutBack) -> None:
         dropped = [refused.artifact_id for refused in event.refused if refused.artifact_id]
-        self.shelf.put_back(event.execution_id or "", event.held, dropped)
-        self.shelf.settle(event.take_id, "put back")
+        self.own_shelf.put_back(event.execution_id or "", event.held, dropped)
+        self.own_shelf.settle(event.take_id, "put back")
 
     def _discarded(self, event: ArtifactsDiscarded) -> None:
-        self.shelf.discard(event.discarded)
-        self.shelf.settle(event.take_id, "discarded")
+        self.own_shelf.discard(event.discarded)
+        self.own_shelf.settle(event.take_id, "discarded")
 
     def _changed(self, event: DomainEvent) -> None:
         self.buffer_version = event.version

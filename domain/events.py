@@ -6,26 +6,30 @@ that turns a stored map of version N into one of N + 1, and record an old log in
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, ConfigDict
 
 from turnledger.domain.artifacts import Artifact, RefusedArtifact
-from turnledger.domain.values import Frozen
 
 NO_PREVIOUS = ""
 
 
-class Envelope(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
     """What every event carries beside its payload.
 
     `batch` is the version of the first event of the same call, `previous` the SHA-256 (hexadecimal) of the
     preceding event's stored bytes, empty for the first.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     version: int
     time: AwareDatetime
-    batch: int
+    batch: int = 0
     schema_number: int = 1
     previous: str = NO_PREVIOUS
     execution_id: str | None = None
@@ -35,13 +39,15 @@ class Envelope(Frozen):
     context: dict[str, str] | None = None
 
 
-class DomainEvent(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainEvent:
     """What is common to the events of a conversation: the conversation's id, and the envelope."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     TOPIC: ClassVar[str]
     SCHEMA: ClassVar[int] = 1
 
-    conversation_id: str
+    conversation_id: str = ""
     envelope: Envelope
 
     @property
@@ -49,12 +55,13 @@ class DomainEvent(Frozen):
         return self.envelope.version
 
     @property
-    def time(self) -> AwareDatetime:
+    def time(self) -> datetime:
         return self.envelope.time
 
     @property
     def batch(self) -> int:
-        return self.envelope.batch
+        """The version of the first event of the same call, which its own envelope need not repeat."""
+        return self.envelope.batch or self.envelope.version
 
     @property
     def previous(self) -> str:
@@ -77,19 +84,21 @@ class DomainEvent(Frozen):
         return self.envelope.version
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationStarted(DomainEvent):
     """The first event. `window` is the number of entries that the buffer keeps, or None for all."""
 
-    TOPIC = "turnledger.ConversationStarted"
+    TOPIC: ClassVar[str] = "turnledger.ConversationStarted"
 
     started_id: str
     window: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAppended(DomainEvent):
     """A message became an entry at the end of the buffer; `index` is its place in the append."""
 
-    TOPIC = "turnledger.MessageAppended"
+    TOPIC: ClassVar[str] = "turnledger.MessageAppended"
 
     index: int = 0
     entry: int
@@ -98,10 +107,11 @@ class MessageAppended(DomainEvent):
     metadata: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallHealed(DomainEvent):
     """A placeholder became an entry, for a call of `turn_entry`, directly behind `behind` (MEM-3)."""
 
-    TOPIC = "turnledger.CallHealed"
+    TOPIC: ClassVar[str] = "turnledger.CallHealed"
 
     entry: int
     call_id: str
@@ -110,10 +120,11 @@ class CallHealed(DomainEvent):
     content: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceholderReplaced(DomainEvent):
     """A real result took the place of the placeholder in `entry`, which may have been evicted (MEM-10)."""
 
-    TOPIC = "turnledger.PlaceholderReplaced"
+    TOPIC: ClassVar[str] = "turnledger.PlaceholderReplaced"
 
     index: int = 0
     entry: int
@@ -122,64 +133,70 @@ class PlaceholderReplaced(DomainEvent):
     metadata: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesEvicted(DomainEvent):
     """Entries left the buffer because of its window, in the order in which they stood."""
 
-    TOPIC = "turnledger.EntriesEvicted"
+    TOPIC: ClassVar[str] = "turnledger.EntriesEvicted"
 
     evicted: list[int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactsHeld(DomainEvent):
     """Artifacts joined the end of the execution's held list; `repeated` names the entries that a repeated
     write-back brought them for, which has no other event."""
 
-    TOPIC = "turnledger.ArtifactsHeld"
+    TOPIC: ClassVar[str] = "turnledger.ArtifactsHeld"
 
     held: list[Artifact]
-    refused: list[RefusedArtifact] = []
-    repeated: list[int] = []
+    refused: list[RefusedArtifact] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactsTaken(DomainEvent):
     """All that the execution held left its held list, in order."""
 
-    TOPIC = "turnledger.ArtifactsTaken"
+    TOPIC: ClassVar[str] = "turnledger.ArtifactsTaken"
 
     take_id: str
     taken: list[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactsDelivered(DomainEvent):
     """Artifacts were delivered, once and for ever: on `entry`, or elsewhere where that is None.
 
     `delivered` are all ids in order, `new` those that were never held, `take_id` the take that this settles.
     """
 
-    TOPIC = "turnledger.ArtifactsDelivered"
+    TOPIC: ClassVar[str] = "turnledger.ArtifactsDelivered"
 
     entry: int | None = None
     take_id: str | None = None
     delivered: list[str]
-    new: list[Artifact] = []
-    refused: list[RefusedArtifact] = []
+    new: list[Artifact] = field(default_factory=list)
+    refused: list[RefusedArtifact] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactsPutBack(DomainEvent):
     """A take was undone: `put_back` are its ids, `held` the execution's held list that results, in order."""
 
-    TOPIC = "turnledger.ArtifactsPutBack"
+    TOPIC: ClassVar[str] = "turnledger.ArtifactsPutBack"
 
     take_id: str
     put_back: list[str]
     held: list[str]
-    refused: list[RefusedArtifact] = []
+    refused: list[RefusedArtifact] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactsDiscarded(DomainEvent):
     """What a take holds was given up, for the reason stated."""
 
-    TOPIC = "turnledger.ArtifactsDiscarded"
+    TOPIC: ClassVar[str] = "turnledger.ArtifactsDiscarded"
 
     take_id: str
     discarded: list[str]

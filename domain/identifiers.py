@@ -19,7 +19,7 @@ def checked_id(what: str, value: Any) -> str:
         raise InvalidId(f"{what} has {len(value)} characters; it must have 1 to {ID_CHARACTERS_MAX}")
     if not value.strip():
         raise InvalidId(f"{what} is blank")
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+    if not value.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs") for c in value):
         raise InvalidId(f"{what} holds a control character or half a surrogate pair: {value!a}")
     return str.__str__(value)
 

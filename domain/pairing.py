@@ -4,7 +4,7 @@ The one procedure of MEM-5 rules 3 and 4, for `normalize`, for every provider an
 It works on items, so that what was dropped can be named by its place in the input.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -41,6 +41,11 @@ class Drop:
     index: int
     reason: str
     call_id: str | None = None
+
+
+def in_order(drops: list[Drop]) -> list[Drop]:
+    """Drops by the place of their message."""
+    return sorted(drops, key=lambda drop: drop.index)
 
 
 class Normalized(NamedTuple):
@@ -96,10 +101,13 @@ def _flat_call(call: Call) -> dict[str, Any]:
     return flat
 
 
-def coerced(messages: Iterable[Any], drops: list[Drop]) -> list[Item]:
-    """MEM-5 rule 1: each entry in the flat shape; what is no message, or has no role, is dropped."""
+def coerced(messages: Iterable[Any], drops: list[Drop], *, first: int = 0) -> list[Item]:
+    """MEM-5 rule 1: each entry in the flat shape; what is no message, or has no role, is dropped.
+
+    `first` is the index of the first message.
+    """
     items: list[Item] = []
-    for index, value in enumerate(messages):
+    for index, value in enumerate(messages, start=first):
         message = _map_of(value)
         role = message.get("role") if message is not None else None
         if message is None:
@@ -179,9 +187,9 @@ def repair_pairing(messages: Iterable[Any]) -> Normalized:
     return Normalized([item.flat() for item in items], tuple(drops))
 
 
-def repaired(items: list[Item], drops: list[Drop]) -> list[Item]:
-    """The procedure itself; running it again changes nothing."""
-    items = _without_repeated_calls(items, drops)
+def repaired(items: list[Item], drops: list[Drop], before: Collection[str] = ()) -> list[Item]:
+    """The procedure itself; running it again changes nothing. `before` are ids that turns before declared."""
+    items = _without_repeated_calls(items, drops, before)
     declared = {call.call_id: place for place, item in enumerate(items) for call in item.calls}
     results = _one_result_a_call(items, declared, drops)
     repaired_items: list[Item] = []
@@ -196,14 +204,14 @@ def repaired(items: list[Item], drops: list[Drop]) -> list[Item]:
     return repaired_items
 
 
-def _without_repeated_calls(items: list[Item], drops: list[Drop]) -> list[Item]:
+def _without_repeated_calls(items: list[Item], drops: list[Drop], before: Collection[str]) -> list[Item]:
     """The first declaration of an id owns it; a turn left with neither calls nor content goes too."""
     declared: set[str] = set()
     left: list[Item] = []
     for item in items:
         calls = []
         for call in item.calls:
-            if call.call_id in declared:
+            if call.call_id in declared or call.call_id in before:
                 drops.append(Drop(item.index, REPEATED_CALL, call.call_id))
                 item.lost_calls = True
             else:

@@ -20,74 +20,15 @@ from eventsourcing.utils import Environment
 from turnledger.domain.changes import Changes
 from turnledger.domain.conversation import Conversation
 from turnledger.domain.errors import ConversationNotFound, CorruptEvent, StoreBusy, VersionNotFound
-from turnledger.domain.events import NO_PREVIOUS, DomainEvent
-from turnledger.infrastructure.faults import Locked, busy, closed
+from turnledger.domain.events import DomainEvent
+from turnledger.infrastructure import segments
+from turnledger.infrastructure.faults import Locked, closed
+from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.location import Location
-from turnledger.infrastructure.mapper import ConversationMapper, digest_of
+from turnledger.infrastructure.mapper import ConversationMapper
 from turnledger.infrastructure.storage import ConversationFactory, ConversationRecorder, Deadline, Log
-from turnledger.projections.buffer import BufferView
-from turnledger.projections.held import ArtifactsView
 
 PAGE_ROWS = 500
-LIVE_WAIT_S = 0.25
-LIVE_BYTES = 2048  # about what the folds of an empty conversation take
-
-
-class Live:
-    """The folds of one conversation at one version."""
-
-    def __init__(self, conversation_id: str) -> None:
-        self.conversation_id = conversation_id
-        self.lock = threading.RLock()
-        self.counted_bytes = 0
-        self._restart()
-
-    def _restart(self) -> None:
-        self.conversation = Conversation()
-        self.buffer = BufferView()
-        self.artifacts = ArtifactsView()
-        self.previous = NO_PREVIOUS
-        self.bytes = LIVE_BYTES
-
-    @property
-    def version(self) -> int:
-        return self.conversation.version
-
-    def absorb(self, row: StoredEvent, event: DomainEvent) -> None:
-        """Folds one event; one that is known already changes nothing. Raises `CorruptEvent` for a gap."""
-        if event.version <= self.version:
-            return
-        if event.version != self.version + 1:
-            raise CorruptEvent(self.conversation_id, self.version + 1, "the event is missing")
-        if event.previous != self.previous:
-            raise CorruptEvent(
-                self.conversation_id,
-                event.version,
-                "it does not follow the event before it: the chain is broken",
-            )
-        try:
-            self.conversation.evolve(event)
-            self.buffer.apply(event)
-            self.artifacts.apply(event)
-            self.previous = digest_of(row.state)
-            self.bytes += len(row.state)
-        except BaseException as error:
-            # half a fold would be taken for a whole one, for ever: the next reading begins anew
-            self._restart()
-            if not isinstance(error, Exception):
-                raise
-            reason = f"it does not fit the events before it ({type(error).__name__}: {error})"
-            raise CorruptEvent(self.conversation_id, event.version, reason) from error
-
-    @contextmanager
-    def held(self, deadline: Deadline, place: str) -> Iterator[None]:
-        """The lock, for as long as a writer may wait; for a moment always: no reader makes a writer fail."""
-        if not self.lock.acquire(timeout=max(LIVE_WAIT_S, deadline.left_s)):
-            raise busy(place, deadline.timeout_s)
-        try:
-            yield
-        finally:
-            self.lock.release()
 
 
 class ConversationApplication(Application[str]):
@@ -146,29 +87,41 @@ class ConversationApplication(Application[str]):
         live = self._live(conversation_id)
         place = self.location.place
         # a long log is read before the others are made to wait; then only what came in between
-        with self.recorder.datastore.reading(deadline) as log, live.held(deadline, place):
-            self._catch_up(live, log)
+        if not live.version:
+            with self.recorder.datastore.reading(deadline) as log, live.held(deadline, place):
+                self._catch_up(live, log, whole=True)
         with self.recorder.datastore.writing(deadline) as log:
             with live.held(deadline, place):
-                self._catch_up(live, log)
+                self._catch_up(live, log, whole=True)
                 changes = decide(live.conversation)
                 recorded = self.mapper.chained(changes.events, live.previous)
+                waiting = list(live.waiting) if recorded else []
+            segments.save(log, conversation_id, waiting)
             self.recorder.insert(log, [row for row, _ in recorded])
-        self._absorb(live, recorded, deadline)
+        self._absorb(live, recorded, waiting, deadline)
         return changes
 
     def _absorb(
-        self, live: Live, recorded: Sequence[tuple[StoredEvent, DomainEvent]], deadline: Deadline
+        self,
+        live: Live,
+        recorded: Sequence[tuple[StoredEvent, DomainEvent]],
+        waiting: Sequence[segments.Segment],
+        deadline: Deadline,
     ) -> None:
         """Folds what was recorded. It is recorded: what hinders this is for the next reading to meet."""
         with suppress(CorruptEvent, StoreBusy), live.held(deadline, self.location.place):
+            live.waiting = [segment for segment in live.waiting if segment not in waiting]
             for row, event in recorded:
                 live.absorb(row, event)
         self._make_room(live)
 
     @contextmanager
-    def reading(self, conversation_id: str, at: int | datetime | None = None) -> Iterator[Live]:
+    def reading(
+        self, conversation_id: str, at: int | datetime | None = None, *, whole: bool = False
+    ) -> Iterator[Live]:
         """The conversation as of now, or at a version or time; held still while the block runs.
+
+        Its buffer, that is; with `whole` also its artifacts, and what decisions are made on.
 
         Raises `ConversationNotFound` and `VersionNotFound`.
         """
@@ -176,9 +129,9 @@ class ConversationApplication(Application[str]):
         live = self._live(conversation_id) if at is None else Live(conversation_id)
         with self.read_log() as log, live.lock:
             if at is None:
-                self._catch_up(live, log)
+                self._catch_up(live, log, whole=whole)
             else:
-                self._replay(live, log, at)
+                self._replay(live, log, at, whole=whole)
             if not live.version and not log.version(conversation_id):
                 self._forget(conversation_id)
                 raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
@@ -186,9 +139,11 @@ class ConversationApplication(Application[str]):
         if at is None:
             self._make_room(live)
 
-    def _replay(self, live: Live, log: Log, at: int | datetime) -> None:
+    def _replay(self, live: Live, log: Log, at: int | datetime, *, whole: bool) -> None:
         to = at if isinstance(at, int) else None
-        for row in self._pages(live.conversation_id, log, 0, to):
+        if to is not None and not whole:
+            live.start_from_segments(log, to)
+        for row in self._pages(live.conversation_id, log, live.version, to):
             event = self.mapper.decoded(row)
             if isinstance(at, datetime) and event.time > at:
                 break
@@ -203,7 +158,12 @@ class ConversationApplication(Application[str]):
                 f"conversation {live.conversation_id!r} has no version {to}: give one of 0 to {last}"
             )
 
-    def _catch_up(self, live: Live, log: Log) -> None:
+    def _catch_up(self, live: Live, log: Log, *, whole: bool) -> None:
+        if not live.version and not whole:
+            live.start_from_segments(log)
+        if whole and not live.whole:
+            rows = self._pages(live.conversation_id, log, 0, live.version)
+            live.complete((row, self.mapper.decoded(row)) for row in rows)
         for row in self._pages(live.conversation_id, log, live.version, None):
             live.absorb(row, self.mapper.decoded(row))
 

@@ -11,9 +11,13 @@ from turnledger.domain.conversation import Conversation
 from turnledger.domain.errors import ConversationNotFound, CorruptEvent, NewerLog
 from turnledger.domain.events import DomainEvent
 from turnledger.domain.messages import read_message
-from turnledger.infrastructure.application import ConversationApplication, Live
+from turnledger.infrastructure import segments
+from turnledger.infrastructure.application import ConversationApplication
+from turnledger.infrastructure.live import Live
+from turnledger.infrastructure.mapper import digest_of
 from turnledger.projections.audit import AuditedConversation, AuditReport, HistoryAudit, Row
 from turnledger.projections.sendable import normalize, normalized_items
+from turnledger.projections.sendable_view import SendableView
 from turnledger.projections.wire import wire
 
 BEFORE_ALL = -(2**63)
@@ -43,17 +47,20 @@ class Rebuilt:
 
     def __init__(self, conversation_id: str) -> None:
         self.live = Live(conversation_id)
+        self.segments: dict[int, str] = {}
 
     def take(self, event: DomainEvent) -> None:
         self.live.conversation.evolve(event)
         self.live.buffer.apply(event)
         self.live.artifacts.apply(event)
+        if event.version % segments.VERSIONS == 0:
+            self.segments[event.version] = digest_of(segments.captured(self.live.buffer, "").changes)
 
     def buffer(self) -> list[tuple[int, dict[str, Any]]]:
-        return [(entry.number, entry.stored) for entry in self.live.buffer.shared()]
+        return [(row.number, row.stored) for row in self.live.buffer.rows()]
 
     def sendable(self) -> list[dict[str, Any]]:
-        items, _ = normalized_items([entry.stored for entry in self.live.buffer.shared()])
+        items, _ = normalized_items([row.stored for row in self.live.buffer.rows()])
         return [item.flat() for item in items]
 
     def normalized(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -107,6 +114,8 @@ def _audited(application: ConversationApplication, conversation_id: str) -> Audi
     for row in application.rows(conversation_id, BEFORE_ALL, version):
         history.see(_read(application, row))
     history.finish(version)
+    if history.is_rebuilt:
+        _compare_segments(application, history, rebuilt)
     _compare_cached(application, history, rebuilt.live if history.is_rebuilt else None)
     return history.result(version)
 
@@ -118,6 +127,16 @@ def _read(application: ConversationApplication, row: StoredEvent) -> Row:
         return Row(row.originator_version, row.state, None, error.reason)
     except NewerLog as error:
         return Row(row.originator_version, row.state, None, str(error))
+
+
+def _compare_segments(application: ConversationApplication, history: HistoryAudit, rebuilt: Rebuilt) -> None:
+    """Compares what the store keeps of the buffer beside the log with what the log says."""
+    with application.read_log() as log:
+        stored = segments.all_of(log, history.conversation_id)
+    for segment in stored:
+        is_due = segment.version <= rebuilt.live.version
+        if is_due and rebuilt.segments.get(segment.version) != digest_of(segment.changes):
+            history.differing(segment.version, ["buffer segment"])
 
 
 def _compare_cached(
@@ -158,8 +177,9 @@ def _replayed(application: ConversationApplication, conversation_id: str, to: in
 def _differing(cached: Live, rebuilt: Live) -> list[str]:
     """The projections whose state is not the same, to the last field."""
     same = {
-        "decision state": cached.conversation == rebuilt.conversation,
-        "buffer": vars(cached.buffer) == vars(rebuilt.buffer),
-        "list of artifacts": vars(cached.artifacts) == vars(rebuilt.artifacts),
+        "decision state": not cached.whole or cached.conversation == rebuilt.conversation,
+        "buffer": cached.buffer.rows() == rebuilt.buffer.rows(),
+        "sendable list": cached.sendable.read(cached.buffer) == SendableView().read(rebuilt.buffer),
+        "list of artifacts": not cached.whole or vars(cached.artifacts) == vars(rebuilt.artifacts),
     }
     return [name for name, equal in same.items() if not equal]

@@ -5,11 +5,12 @@ default (`batch` from `version`). The conversation's id stands in the row, and i
 """
 
 from collections.abc import Sequence
+from dataclasses import MISSING, fields
 from hashlib import sha256
 from typing import Any
 
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from turnledger.domain.errors import CorruptEvent, NewerLog
@@ -21,6 +22,20 @@ from turnledger.domain.events import (
     PlaceholderReplaced,
 )
 from turnledger.domain.messages import refuse_oversized
+
+_READERS: dict[str, TypeAdapter[DomainEvent]] = {topic: TypeAdapter(cls) for topic, cls in TOPICS.items()}
+
+
+def _defaults_of(dataclass: type[Any], left_out: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (field.name, field.default_factory() if field.default_factory is not MISSING else field.default)
+        for field in fields(dataclass)
+        if field.name not in left_out
+    )
+
+
+_ORIGIN = ("execution_id", "turn_id", "idempotency_key", "idempotency_digest", "context")
+_PAYLOADS = {cls: _defaults_of(cls, ("conversation_id", "envelope")) for cls in TOPICS.values()}
 
 
 def digest_of(state: bytes) -> str:
@@ -40,9 +55,27 @@ class ConversationMapper(Mapper[str]):
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
         return self.decoded(stored_event)
 
-    def stored(self, event: DomainEvent) -> StoredEvent:
-        """The row of an event. Raises `InvalidMessage` for a message too large for one."""
-        state = to_json(_payload(event) | {"envelope": _envelope(event)})
+    def stored(self, event: DomainEvent, previous: str | None = None) -> StoredEvent:
+        """The row of an event, behind the one with the digest `previous`.
+
+        Raises `InvalidMessage` for a message too large for a row.
+        """
+        envelope: dict[str, Any] = {"version": event.version, "time": event.time}
+        if event.batch != event.version:
+            envelope["batch"] = event.batch
+        if event.SCHEMA != 1:
+            envelope["schema_number"] = event.SCHEMA
+        if linked := event.previous if previous is None else previous:
+            envelope["previous"] = linked
+        for name in _ORIGIN:
+            if (value := getattr(event.envelope, name)) is not None:
+                envelope[name] = value
+        payload = {
+            name: value
+            for name, default in _PAYLOADS[type(event)]
+            if (value := getattr(event, name)) != default
+        }
+        state = to_json(payload | {"envelope": envelope})
         if isinstance(event, MessageAppended | PlaceholderReplaced):
             refuse_oversized(event.index, len(state))
         return StoredEvent(event.conversation_id, event.version, event.TOPIC, state)
@@ -51,37 +84,26 @@ class ConversationMapper(Mapper[str]):
         """Each event's row, linked to the one before, with the event as it will be read back from it."""
         recorded = []
         for event in events:
-            envelope = event.envelope.model_copy(update={"previous": previous})
-            row = self.stored(event.model_copy(update={"envelope": envelope}))
+            row = self.stored(event, previous)
             recorded.append((row, self.decoded(row)))
             previous = digest_of(row.state)
         return recorded
 
     def decoded(self, row: StoredEvent) -> DomainEvent:
         """The event of a row. Raises `CorruptEvent`, or `NewerLog` for what a newer release wrote."""
-        conversation_id = str(row.originator_id)
         if not isinstance(row.topic, str):
-            raise CorruptEvent(conversation_id, row.originator_version, "its topic is no text")
-        event_class = TOPICS.get(row.topic)
-        if event_class is None:
-            raise NewerLog(
-                f"conversation {conversation_id!r}, version {row.originator_version}: unknown topic "
-                f"{row.topic!r}; a newer turnledger reads it"
-            )
+            raise CorruptEvent(str(row.originator_id), row.originator_version, "its topic is no text")
+        reader = _READERS.get(row.topic)
+        if reader is None:
+            raise NewerLog(f"{_named(row)}: unknown topic {row.topic!r}; a newer turnledger reads it")
         try:
-            data = from_json(row.state)
-            data["envelope"].setdefault("batch", data["envelope"]["version"])
-            schema = data["envelope"].get("schema_number", 1)
-            if schema > event_class.SCHEMA:
-                raise NewerLog(
-                    f"conversation {conversation_id!r}, version {row.originator_version}: schema {schema} of "
-                    f"{row.topic!r} is newer than {event_class.SCHEMA}; a newer turnledger reads it"
-                )
-            event = event_class.model_validate(
-                {**_upcast(event_class, data, schema), "conversation_id": conversation_id}
-            )
+            event = reader.validate_json(row.state)
+            if event.envelope.schema_number != TOPICS[row.topic].SCHEMA:
+                event = _of_another_schema(row)
         except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CorruptEvent(conversation_id, row.originator_version, _first_line(error)) from error
+            event = _of_another_schema(row, error)
+        conversation_id = str(row.originator_id)
+        object.__setattr__(event, "conversation_id", conversation_id)
         if event.version != row.originator_version:
             raise CorruptEvent(
                 conversation_id, row.originator_version, f"the row holds the event of version {event.version}"
@@ -91,33 +113,28 @@ class ConversationMapper(Mapper[str]):
         return event
 
 
-def _payload(event: DomainEvent) -> dict[str, Any]:
-    """The event's own fields, without those that say nothing."""
-    fields = {
-        name: value
-        for name, field in type(event).model_fields.items()
-        if (value := getattr(event, name)) != field.default
-    }
-    del fields["envelope"], fields["conversation_id"]
-    return fields
+def _of_another_schema(row: StoredEvent, failure: Exception | None = None) -> DomainEvent:
+    """The event of a row that an earlier release wrote; says so where it was a later one, or damage."""
+    event_class = TOPICS[row.topic]
+    try:
+        data = from_json(row.state)
+        schema = data["envelope"].get("schema_number", 1)
+        if schema > event_class.SCHEMA:
+            raise NewerLog(
+                f"{_named(row)}: schema {schema} of {row.topic!r} is newer than {event_class.SCHEMA}; "
+                "a newer turnledger reads it"
+            )
+        if failure is not None and schema == event_class.SCHEMA:
+            raise failure
+        for number in range(schema, event_class.SCHEMA):
+            data = getattr(event_class, f"upcast_v{number}_v{number + 1}")(data)
+        return _READERS[row.topic].validate_python(data)
+    except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CorruptEvent(str(row.originator_id), row.originator_version, _first_line(error)) from error
 
 
-def _envelope(event: DomainEvent) -> dict[str, Any]:
-    envelope = event.envelope
-    fields = {
-        name: value
-        for name, field in type(envelope).model_fields.items()
-        if (value := getattr(envelope, name)) != field.default
-    }
-    if envelope.batch == envelope.version:
-        del fields["batch"]
-    return fields
-
-
-def _upcast(event_class: type[DomainEvent], data: dict[str, Any], schema: int) -> dict[str, Any]:
-    for number in range(schema, event_class.SCHEMA):
-        data = getattr(event_class, f"upcast_v{number}_v{number + 1}")(data)
-    return data
+def _named(row: StoredEvent) -> str:
+    return f"conversation {row.originator_id!r}, version {row.originator_version}"
 
 
 def _first_line(error: Exception) -> str:

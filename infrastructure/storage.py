@@ -28,6 +28,10 @@ APPLICATION_ID = 0x544C4752  # "TLGR", in the file's header
 FORMAT = 1
 VERSION_MAX = 2**62
 _PAUSE_S = (0.0005, 0.004)
+CREATE_SEGMENTS = (
+    "CREATE TABLE IF NOT EXISTS buffer_segments (conversation_id TEXT, version INTEGER, format INTEGER,"
+    " digest TEXT, checksum INTEGER, changes BLOB, PRIMARY KEY (conversation_id, version))"
+)
 
 
 class Deadline:
@@ -194,7 +198,7 @@ class ConversationRecorder(SQLiteApplicationRecorder):
                 log.execute("PRAGMA journal_mode=WAL")
         with self.datastore.writing(deadline) as log:
             if not _is_store(log, location):
-                for statement in self.create_table_statements:
+                for statement in (*self.create_table_statements, CREATE_SEGMENTS):
                     log.execute(statement)
                 log.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 log.execute(f"PRAGMA user_version={FORMAT}")

@@ -1,8 +1,8 @@
 """The stored buffer: its entries in order, with their contents, as the events left them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnledger.domain.events import (
     CallHealed,
@@ -46,13 +46,32 @@ class Entry:
         return {"role": self.role, "content": self.content, "metadata": self.metadata}
 
 
+class Row(NamedTuple):
+    """An entry as the view keeps it; its contents are shared, and its time is ISO 8601 text."""
+
+    number: int
+    version: int
+    time: str
+    turn_id: str | None
+    execution_id: str | None
+    role: str
+    content: Any
+    metadata: dict[str, Any]
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The entry in the stored shape, sharing its contents."""
+        return {"role": self.role, "content": self.content, "metadata": self.metadata}
+
+
 class BufferView:
     """A fold: feed it the events of one conversation in order; one fed again changes nothing."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._entries: dict[int, Entry] = {}
+        self._rows: dict[int, Row] = {}
         self._order: list[int] = []
+        self.keep_changes()
 
     def apply(self, event: DomainEvent) -> None:
         if event.version <= self.version:
@@ -66,18 +85,28 @@ class BufferView:
                 metadata = {"tool_call_id": event.call_id, "healed": True}
                 self._add(event, event.entry, "tool", event.content, metadata)
                 self._order.insert(self._position(event.behind) + 1, event.entry)
-            case PlaceholderReplaced() if event.entry in self._entries:
-                self._entries[event.entry] = replace(
-                    self._entries[event.entry], content=event.content, metadata=event.metadata
+            case PlaceholderReplaced() if event.entry in self._rows:
+                self._changed.add(event.entry)
+                self._rows[event.entry] = self._rows[event.entry]._replace(
+                    content=event.content, metadata=event.metadata
                 )
             case EntriesEvicted():
                 for entry in event.evicted:
-                    self._entries.pop(entry, None)
-                self._order = [entry for entry in self._order if entry in self._entries]
+                    self._rows.pop(entry, None)
+                self._left.extend(event.evicted)
+                self._order = [entry for entry in self._order if entry in self._rows]
 
     def _add(self, event: DomainEvent, entry: int, role: str, content: Any, metadata: dict[str, Any]) -> None:
-        self._entries[entry] = Entry(
-            entry, 0, event.version, event.time, event.turn_id, event.execution_id, role, content, metadata
+        envelope = event.envelope
+        self._rows[entry] = Row(
+            entry,
+            envelope.version,
+            envelope.time.isoformat(),
+            envelope.turn_id,
+            envelope.execution_id,
+            role,
+            content,
+            metadata,
         )
 
     def _position(self, entry: int) -> int:
@@ -87,17 +116,68 @@ class BufferView:
     def __len__(self) -> int:
         return len(self._order)
 
-    def shared(self) -> list[Entry]:
-        """The entries in order, sharing their contents with this view; positions are not set."""
-        return [self._entries[number] for number in self._order]
+    def plain_rows(self, first: int = 0) -> list[Row]:
+        """The same as `rows`; those that come from a segment are lists, without names."""
+        rows = self._rows
+        return [rows[number] for number in (self._order[first:] if first else self._order)]
+
+    def rows(self, first: int = 0) -> list[Row]:
+        """The entries from a position on, in order, sharing their contents with this view."""
+        rows, make = self._rows, Row._make
+        return [make(rows[number]) for number in self._order[first:]]
 
     def entries(self) -> list[Entry]:
         """The entries in order, the caller's to change."""
         return [
-            replace(entry, position=position, content=copied(entry.content), metadata=copied(entry.metadata))
-            for position, entry in enumerate(self.shared())
+            Entry(
+                row.number,
+                position,
+                row.version,
+                datetime.fromisoformat(row.time),
+                row.turn_id,
+                row.execution_id,
+                row.role,
+                copied(row.content),
+                copied(row.metadata),
+            )
+            for position, row in enumerate(self.rows())
         ]
 
     def buffer(self) -> list[dict[str, Any]]:
         """The entries in the stored shape, the caller's to change."""
-        return [copied(entry.stored) for entry in self.shared()]
+        return [copied(row.stored) for row in self.rows()]
+
+    def keep_changes(self) -> None:
+        """From here on `changes` counts."""
+        self._newest = max(self._rows, default=0)
+        self._changed: set[int] = set()
+        self._left: list[int] = []
+
+    def changes(self) -> dict[str, Any]:
+        """The net effect of what was applied since `keep_changes`, for `load` to repeat."""
+        new = [number for number in self._rows if number > self._newest]
+        tail = self._order[len(self._order) - len(new) :]
+        in_order = not new or min(tail) > self._newest
+        changed = [self._rows[n] for n in self._changed if n <= self._newest and n in self._rows]
+        return {
+            "rows": [self._rows[number] for number in (tail if in_order else new)],
+            "changed": [(row.number, row.content, row.metadata) for row in changed],
+            "left": [number for number in self._left if number <= self._newest],
+            "order": None if in_order else self._order,
+        }
+
+    def load(self, version: int, changes: dict[str, Any]) -> None:
+        """Repeats what `changes` said of another view of the same conversation, up to a version."""
+        self.version = version
+        for number in changes["left"]:
+            self._rows.pop(number, None)
+        if changes["left"]:
+            self._order = [number for number in self._order if number in self._rows]
+        for number, content, metadata in changes["changed"]:
+            self._rows[number] = self._rows[number]._replace(content=content, metadata=metadata)
+        numbers = [row[0] for row in changes["rows"]]
+        self._rows.update(zip(numbers, changes["rows"], strict=True))
+        if changes["order"] is None:
+            self._order += numbers
+        else:
+            self._order = list(changes["order"])

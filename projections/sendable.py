@@ -14,9 +14,11 @@ from turnledger.domain.pairing import (
     coerced,
     coerced_content,
     coerced_role,
+    in_order,
     repaired,
     without_leading_results,
 )
+from turnledger.domain.values import copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,17 @@ class Sendable:
     @property
     def dropped(self) -> int:
         return len(self.drops)
+
+
+def fresh(message: dict[str, Any]) -> dict[str, Any]:
+    """A flat message that shares nothing with this one that can change."""
+    message = message.copy()
+    if "tool_calls" in message:
+        message["tool_calls"] = [
+            {key: value if value.__class__ is str else copied(value) for key, value in call.items()}
+            for call in message["tool_calls"]
+        ]
+    return message
 
 
 def normalize(messages: Iterable[Any]) -> Normalized:
@@ -54,7 +67,7 @@ def normalized_items(messages: Iterable[Any]) -> tuple[list[Item], list[Drop]]:
     items = coerced(messages, drops)
     systems = [item for item in items if item.role in SYSTEM_ROLES]
     others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops)
-    return systems + adjacent(without_leading_results(others, drops)), drops
+    return systems + adjacent(without_leading_results(others, drops)), in_order(drops)
 
 
 def message_from_text(text: Any, role: Any, tool_call_id: Any = None) -> dict[str, Any] | None:

@@ -10,11 +10,11 @@ from turnledger.projections.held import ArtifactsView
 def wire(buffer: BufferView, artifacts: ArtifactsView) -> list[dict[str, Any]]:
     """Each entry with its number, time (ISO 8601) and turn, and `toolArtifacts` where there are some."""
     messages = []
-    for entry in buffer.shared():
+    for entry in buffer.rows():
         message = {
             **copied(entry.stored),
             "entry": entry.number,
-            "timestamp": entry.time.isoformat(),
+            "timestamp": entry.time,
             "turn_id": entry.turn_id,
         }
         if delivered := artifacts.on_entry(entry.number):

@@ -18,7 +18,7 @@ from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument, TakeSettled, TurnledgerError
 from turnledger.domain.events import ArtifactsPutBack, ArtifactsTaken
 from turnledger.domain.identifiers import checked_id
-from turnledger.infrastructure.application import ConversationApplication, Live
+from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.auditing import audit
 from turnledger.infrastructure.commands import (
     Command,
@@ -29,12 +29,13 @@ from turnledger.infrastructure.commands import (
     log_differing,
     warn_of,
 )
+from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.location import SYNCHRONOUS, Location
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
 from turnledger.projections.audit import AuditedConversation, AuditReport
 from turnledger.projections.buffer import Entry
 from turnledger.projections.providers import PROVIDERS
-from turnledger.projections.sendable import Sendable, normalized_items
+from turnledger.projections.sendable import Sendable, fresh, normalized_items
 from turnledger.projections.wire import wire
 
 log = logging.getLogger("turnledger")
@@ -352,16 +353,17 @@ class ConversationStore:
         if provider is not None and provider not in PROVIDERS:
             raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}, not {provider!r}")
         with self._reading(conversation_id, at) as live:
-            items, drops = normalized_items([entry.stored for entry in live.buffer.shared()])
             version = live.version
-        if provider is None:
-            return Sendable([item.flat() for item in items], tuple(drops), version)
-        messages, request = PROVIDERS[provider](items)
-        return Sendable(messages, tuple(drops), version, request)
+            if provider is None:
+                flat, drops = live.sendable.read(live.buffer)
+                return Sendable(flat if shared else [fresh(m) for m in flat], tuple(drops), version)
+            items, drops = normalized_items([row.stored for row in live.buffer.rows()])
+            messages, request = PROVIDERS[provider](items)
+            return Sendable(messages, tuple(drops), version, request)
 
     def wire(self, conversation_id: str, *, at: At = None) -> list[dict[str, Any]]:
         """What a client of the runtime sees: entries with what was delivered on them (RT-TOOL-4)."""
-        with self._reading(conversation_id, at) as live:
+        with self._reading(conversation_id, at, whole=True) as live:
             return wire(live.buffer, live.artifacts)
 
     def held(
@@ -370,7 +372,7 @@ class ConversationStore:
         """What an execution holds, or all of them: for operators, never for a client or a model."""
         if execution_id is not None:
             checked_id("execution_id", execution_id)
-        with self._reading(conversation_id, at) as live:
+        with self._reading(conversation_id, at, whole=True) as live:
             return live.artifacts.held(execution_id)
 
     def open_takes(self, conversation_id: str | None = None) -> list[Take]:
@@ -379,7 +381,7 @@ class ConversationStore:
         Over all conversations one that cannot be read is named in a log record and passed over.
         """
         if conversation_id is not None:
-            with self._reading(conversation_id) as live:
+            with self._reading(conversation_id, whole=True) as live:
                 return live.artifacts.open_takes(conversation_id)
         takes: list[Take] = []
         for found in self._application.conversation_ids(ArtifactsTaken.TOPIC):
@@ -392,7 +394,7 @@ class ConversationStore:
     def turn_artifacts(self, conversation_id: str, turn_id: str) -> list[dict[str, Any]]:
         """What was delivered on the entries of a turn, evicted ones included (RT-TOOL-4)."""
         checked_id("turn_id", turn_id)
-        with self._reading(conversation_id) as live:
+        with self._reading(conversation_id, whole=True) as live:
             return live.artifacts.of_turn(turn_id)
 
     def events(
@@ -480,16 +482,16 @@ class ConversationStore:
     def _payloads(self, conversation_id: str, artifact_ids: list[str]) -> tuple[dict[str, Any], ...]:
         if not artifact_ids:
             return ()
-        with self._reading(conversation_id) as live:
+        with self._reading(conversation_id, whole=True) as live:
             return tuple(live.artifacts.plain(artifact_ids))
 
     @contextmanager
-    def _reading(self, conversation_id: str, at: At = None) -> Iterator[Live]:
+    def _reading(self, conversation_id: str, at: At = None, *, whole: bool = False) -> Iterator[Live]:
         checked_id("conversation_id", conversation_id)
         moment = aware("at", at) if isinstance(at, datetime) else at
         if moment is not None and not isinstance(moment, datetime):
             _checked_version(moment)
-        with self._application.reading(conversation_id, moment) as live:
+        with self._application.reading(conversation_id, moment, whole=whole) as live:
             yield live
 
 

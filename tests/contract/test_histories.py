@@ -1,4 +1,4 @@
-"""Old logs stay readable for ever: rows as each format version wrote them, and what the views make of them."""
+"""Old logs stay readable for ever: rows as each format version wrote them, and what views make of them."""
 
 import json
 import sqlite3
@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.histories import record
 
+from tests.histories import record
 from turnledger import ConversationStore
 from turnledger.domain.events import TOPICS
 

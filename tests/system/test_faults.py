@@ -498,7 +498,8 @@ def test_variables_of_the_environment_do_not_change_a_store(
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT state FROM stored_events").fetchone()[0].startswith(b"{")
     assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [
-        ("stored_events",)
+        ("stored_events",),
+        ("buffer_segments",),
     ]
     connection.close()
 

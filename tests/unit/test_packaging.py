@@ -15,7 +15,11 @@ def test_every_folder_with_modules_is_listed_as_a_package() -> None:
     for package, folder in folders.items():
         for init in folder.rglob("__init__.py"):
             parts = init.parent.relative_to(folder).parts
-            if package != "turnledger" or parts[:1] not in (("domain",), ("projections",), ("infrastructure",)):
+            if package != "turnledger" or parts[:1] not in (
+                ("domain",),
+                ("projections",),
+                ("infrastructure",),
+            ):
                 found.add(".".join((package, *parts)))
     assert found == set(settings["packages"])
 

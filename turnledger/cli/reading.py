@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import click
+from pydantic_core import to_jsonable_python
 
 from turnledger.cli.messages import show_message
 from turnledger.cli.mistakes import DAMAGE
@@ -152,5 +153,5 @@ def _as_map(line: TimelineLine, event: DomainEvent | None) -> dict[str, Any]:
     told = {"version": line.version, "kind": line.kind, "text": line.text, "detail": line.detail}
     if event is None:
         return told
-    payload = event.model_dump(mode="json")
+    payload = to_jsonable_python(event)
     return {**told, "event": event.TOPIC, "time": event.time, **payload.pop("envelope"), "payload": payload}

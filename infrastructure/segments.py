@@ -1,0 +1,82 @@
+"""Segments: what each stretch of the log did to the buffer, kept beside the log for cold readings.
+
+A segment is a cache: it can be deleted at any time, and is made again by whoever folds its events. It covers
+a fixed number of versions, so that all writers make the same ones. It is written with the next append, and
+trusted on load only as far as its checksum holds and the log still has the event that it ends with.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from pydantic_core import from_json, to_json
+
+from turnledger.infrastructure.mapper import digest_of
+from turnledger.infrastructure.storage import Log
+from turnledger.projections.buffer import BufferView
+
+VERSIONS = 32
+FORMAT = 1
+WAITING_MAX = 64
+
+
+class Segment(NamedTuple):
+    """The changes of the buffer over the `VERSIONS` versions that end with `version`; `digest` is that of
+    the event there."""
+
+    version: int
+    digest: str
+    changes: bytes
+
+
+def captured(buffer: BufferView, digest: str) -> Segment:
+    """The segment that ends where the view is; the view counts anew from there."""
+    segment = Segment(buffer.version, digest, to_json(buffer.changes()))
+    buffer.keep_changes()
+    return segment
+
+
+def save(log: Log, conversation_id: str, segments: Sequence[Segment]) -> None:
+    """Writes segments, in a transaction that is open; one that is there already is the same."""
+    for segment in segments:
+        log.execute(
+            "INSERT OR REPLACE INTO buffer_segments VALUES (?,?,?,?,?,?)",
+            (conversation_id, segment.version, FORMAT, segment.digest, _checksum(segment), segment.changes),
+        )
+
+
+def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferView, str] | None:
+    """The buffer as the segments up to a version have it, with the digest of its last event.
+
+    None where there are none, or where they do not fit the log: then it is to be folded from its events.
+    """
+    found = log.execute(
+        "SELECT version, digest, checksum, changes FROM buffer_segments WHERE conversation_id = ?"
+        " AND version <= ? AND format = ? ORDER BY version",
+        (conversation_id, 2**62 if to is None else to, FORMAT),
+    )
+    buffer, digest = BufferView(), ""
+    for version, own_digest, checksum, changes in found:
+        segment = Segment(version, own_digest, changes)
+        if version != buffer.version + VERSIONS or checksum != _checksum(segment):
+            break
+        buffer.load(version, from_json(changes, cache_strings="keys"))
+        digest = own_digest
+    if not buffer.version:
+        return None
+    buffer.keep_changes()
+    last = log.rows(conversation_id, after=buffer.version - 1, to=buffer.version)
+    return (buffer, digest) if last and digest_of(last[0].state) == digest else None
+
+
+def all_of(log: Log, conversation_id: str) -> list[Segment]:
+    """The segments as they are kept, for the audit."""
+    found: list[Any] = log.execute(
+        "SELECT version, digest, changes FROM buffer_segments WHERE conversation_id = ? ORDER BY version",
+        (conversation_id,),
+    )
+    return [Segment(*row) for row in found]
+
+
+def _checksum(segment: Segment) -> int:
+    return crc32(segment.changes, crc32(f"{segment.version}:{segment.digest}".encode()))

@@ -1,0 +1,86 @@
+"""The longest stretch of a buffer that is sendable as it stands, made flat in one pass.
+
+Nothing is decided here: at the first entry that the repair would have to look at, the stretch ends.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from turnledger.projections.buffer import Row
+
+Flat = dict[str, Any]
+
+
+class PlainStretch:
+    """What `take` found: flat messages of `count` rows, that leave no call open.
+
+    `known` are call ids declared before the stretch, `orphans` ids of results before it without a turn.
+    `placeholders` are pairs of an entry's number and its place in `others`.
+    """
+
+    def __init__(self, known: Collection[str], orphans: Collection[str]) -> None:
+        self._known = known
+        self._orphans = orphans
+        self.count = 0
+        self.systems: list[Flat] = []
+        self.others: list[Flat] = []
+        self.declared: set[str] = set()
+        self.placeholders: list[tuple[int, int]] = []
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Goes as far as it can; one loop without calls, since a cold reading goes through every entry."""
+        systems, others = self.systems, self.others
+        open_calls: set[str] = set()
+        closed = (0, 0, 0, 0)
+        for taken, (number, _, _, _, _, role, content, metadata) in enumerate(rows, start=1):
+            if content.__class__ is not str or "name" in metadata:
+                break
+            if role == "tool":
+                answered = metadata.get("tool_call_id")
+                if answered.__class__ is not str or answered not in open_calls:
+                    break
+                open_calls.remove(answered)
+                if "healed" in metadata:
+                    self.placeholders.append((number, len(others)))
+                others.append({"role": role, "content": content, "tool_call_id": answered})
+            elif open_calls:
+                break
+            elif "tool_calls" in metadata and role == "assistant":
+                calls = self._calls(metadata["tool_calls"], open_calls)
+                if calls is None:
+                    break
+                others.append({"role": role, "content": content, "tool_calls": calls})
+            elif role in ("system", "developer"):
+                systems.append({"role": role, "content": content})
+            else:
+                others.append({"role": role, "content": content})
+            if not open_calls:
+                closed = (taken, len(systems), len(others), len(self.placeholders))
+        self._close(*closed)
+
+    def _calls(self, calls: list[dict[str, Any]], open_calls: set[str]) -> list[Flat] | None:
+        flat: list[Flat] = []
+        ids: set[str] = set()
+        for call in calls:
+            usable, name, arguments = call.get("tool_call_id"), call.get("name"), call.get("arguments")
+            if usable.__class__ is not str or usable in ("", "0") or usable.strip() != usable:
+                return None
+            if usable in ids or usable in self.declared or usable in self._known or usable in self._orphans:
+                return None
+            if name.__class__ is not str or not name.strip() or arguments == "" or "function" in call:
+                return None
+            ids.add(usable)
+            if arguments is None:
+                flat.append({"tool_call_id": usable, "name": name})
+            else:
+                flat.append({"tool_call_id": usable, "name": name, "arguments": arguments})
+        open_calls |= ids
+        self.declared |= ids
+        return flat
+
+    def _close(self, count: int, systems: int, others: int, placeholders: int) -> None:
+        """Gives up what stands behind the last place where no call was open."""
+        for flat in self.others[others:]:
+            self.declared.difference_update(call["tool_call_id"] for call in flat.get("tool_calls", ()))
+        del self.systems[systems:], self.others[others:], self.placeholders[placeholders:]
+        self.count = count

@@ -1,0 +1,138 @@
+"""The normalized list of a growing buffer, at the cost of its end: equal to `normalize` at every version.
+
+What stands before the last unanswered call can change only in ways that are seen here: it is settled, and
+kept as flat messages. The rest, mostly one or two entries, is normalized at each reading.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnledger.domain.events import DomainEvent, EntriesEvicted, PlaceholderReplaced
+from turnledger.domain.messages import SYSTEM_ROLES
+from turnledger.domain.pairing import (
+    Drop,
+    Item,
+    adjacent,
+    coerced,
+    in_order,
+    item_of,
+    repaired,
+    without_leading_results,
+)
+from turnledger.projections.buffer import BufferView
+from turnledger.projections.plain import PlainStretch
+
+Flat = dict[str, Any]
+
+
+class SendableView:
+    """A fold beside a `BufferView` of the same events."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._count = 0
+        self._systems: list[Flat] = []
+        self._others: list[Flat] = []
+        self._drops: list[Drop] = []
+        self._declared: set[str] = set()
+        self._orphans: set[str] = set()
+        self._place_of: dict[int, int] = {}
+
+    def apply(self, event: DomainEvent) -> None:
+        """Sees to what an event changes before the end; call it before the buffer view has applied it."""
+        if isinstance(event, EntriesEvicted):
+            self._forget()
+        elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
+            place = self._place_of.pop(event.entry)
+            stored = {"role": "tool", "content": event.content, "metadata": event.metadata}
+            self._others[place] = item_of(0, stored, "tool", []).flat()
+
+    def read(self, buffer: BufferView) -> tuple[list[Flat], list[Drop]]:
+        """The normalized list, sharing its messages with this view, and the drops."""
+        self._settle_plain(buffer)
+        items, drops = self._items(buffer)
+        if items and self._settle(buffer, items, drops):
+            items, drops = self._items(buffer)
+        if self._touches_what_is_settled(items):
+            self._forget()
+            items, drops = self._items(buffer)
+        systems, others = self._normalized(items, drops)
+        return (
+            self._systems
+            + [item.flat() for item in systems]
+            + self._others
+            + [item.flat() for item in others],
+            self._drops + in_order(drops),
+        )
+
+    def _settle_plain(self, buffer: BufferView) -> None:
+        """Settles the stretch that is sendable as it stands: what most conversations are, at little cost."""
+        stretch = PlainStretch(self._declared, self._orphans)
+        stretch.take(buffer.plain_rows(self._count))
+        for number, place in stretch.placeholders:
+            self._place_of[number] = len(self._others) + place
+        self._systems += stretch.systems
+        self._others += stretch.others
+        self._declared |= stretch.declared
+        self._count += stretch.count
+
+    def _items(self, buffer: BufferView) -> tuple[list[Item], list[Drop]]:
+        """What is not settled, coerced."""
+        drops: list[Drop] = []
+        stored = (row.stored for row in buffer.rows(self._count))
+        return coerced(stored, drops, first=self._count), drops
+
+    def _touches_what_is_settled(self, items: Sequence[Item]) -> bool:
+        """Whether an item answers a call that is settled, or declares one that a settled result answers."""
+        return bool(self._count) and any(
+            (item.call_id is not None and item.call_id in self._declared)
+            or any(call.call_id in self._orphans for call in item.calls)
+            for item in items
+        )
+
+    def _settle(self, buffer: BufferView, items: list[Item], drops: list[Drop]) -> bool:
+        """Settles the longest stretch that leaves no call unanswered, if nothing in it touches what was."""
+        cut = self._answered_up_to(items)
+        if not cut or self._touches_what_is_settled(items[:cut]):
+            return False
+        settled_drops = [drop for drop in drops if drop.index < self._count + cut]
+        declared = {call.call_id for item in items[:cut] for call in item.calls}
+        answered = {item.call_id for item in items[:cut] if item.call_id is not None}
+        systems, others = self._normalized(items[:cut], settled_drops)
+        for place, item in enumerate(others, start=len(self._others)):
+            if item.healed:
+                self._place_of[buffer.rows(item.index)[0].number] = place
+        self._systems += [item.flat() for item in systems]
+        self._others += [item.flat() for item in others]
+        self._drops += in_order(settled_drops)
+        self._declared |= declared
+        self._orphans |= answered - self._declared
+        self._count += cut
+        return True
+
+    def _answered_up_to(self, items: Sequence[Item]) -> int:
+        """How many items stand before the first call that nothing has answered yet, counted as far as the
+        last place where none is open."""
+        open_calls: set[str] = set()
+        answered: set[str] = set()
+        cut = 0
+        for count, item in enumerate(items, start=1):
+            if item.call_id is not None:
+                answered.add(item.call_id)
+                open_calls.discard(item.call_id)
+            for call in item.calls:
+                if call.call_id not in answered and call.call_id not in self._declared:
+                    open_calls.add(call.call_id)
+            if not open_calls:
+                cut = count
+        return cut
+
+    def _normalized(self, items: list[Item], drops: list[Drop]) -> tuple[list[Item], list[Item]]:
+        """System and other items behind what is settled, repaired."""
+        systems = [item for item in items if item.role in SYSTEM_ROLES]
+        others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops, self._declared)
+        if not self._others:
+            others = without_leading_results(others, drops)
+        return systems, adjacent(others)
