@@ -3,7 +3,10 @@
 import ast
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,3 +51,44 @@ def test_the_python_runs_in_order_and_prints_what_it_says(
                 compared += 1
     assert compared >= 8
     names["store"].close()  # type: ignore[attr-defined]
+
+
+def session(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that it prints."""
+    commands: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], []))
+        else:
+            commands[-1][1].append(line)
+    return commands
+
+
+def timeless(line: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", line)
+
+
+def test_the_commands_print_what_it_says_that_they_print(tmp_path: Path) -> None:
+    (block,) = [block for block in blocks("console") if "TURNLEDGER_STORE" in block]
+    script = "".join(f"{command}\necho '#####'\n" for command, _ in session(block))
+    scripts = str(Path(sys.executable).parent)
+    done = subprocess.run(
+        ["bash", "-e"],
+        input=script,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    printed = [part.strip("\n") for part in done.stdout.split("#####\n")]
+    for (command, expected), output in zip(session(block), printed, strict=False):
+        assert [timeless(line) for line in output.splitlines()] == [timeless(line) for line in expected], (
+            command
+        )
+
+
+def test_the_test_command_is_the_one_that_ci_runs() -> None:
+    ci = (README.parent / ".ci" / "run").read_text()
+    (command,) = re.findall(r"\.venv/bin/(python -m pytest.*)$", README.read_text(), re.MULTILINE)
+    assert f"\n{command}\n" in ci

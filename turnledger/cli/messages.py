@@ -62,7 +62,7 @@ def _call(call: Mapping[str, Any], full: bool) -> list[Any]:
         one_line(name_of_call(call)),
         (f" {legible(call_id)}" if call_id else " (without a usable id)", "bold"),
         (f" (reuses id {legible(original)})" if original else "", "yellow"),
-        (f" {_cut(text, full)}", "dim"),
+        (f" {_cut(text, full)}" if text else "", "dim"),
     ]
 
 
