@@ -54,7 +54,7 @@ class Rebuilt:
         self.live.buffer.apply(event)
         self.live.artifacts.apply(event)
         if event.version % segments.VERSIONS == 0:
-            self.segments[event.version] = digest_of(segments.captured(self.live.buffer, "").changes)
+            self.segments[event.version] = digest_of(segments.captured(self.live.buffer, "", 0).changes)
 
     def buffer(self) -> list[tuple[int, dict[str, Any]]]:
         return [(row.number, row.stored) for row in self.live.buffer.rows()]

@@ -47,6 +47,7 @@ class Live:
         self.bytes = LIVE_BYTES
         self.waiting: list[segments.Segment] = []
         self._captures = True
+        self._row_bytes = 0
 
     @property
     def version(self) -> int:
@@ -79,6 +80,7 @@ class Live:
             self.buffer.apply(event)
             self.previous = digest_of(row.state)
             self.bytes += len(row.state)
+            self._row_bytes += len(row.topic) + len(row.state)
             self._capture(event)
 
     def complete(self, folded: Iterable[tuple[StoredEvent, DomainEvent]]) -> None:
@@ -110,7 +112,8 @@ class Live:
 
     def _capture(self, event: DomainEvent) -> None:
         if self._captures and event.version % segments.VERSIONS == 0:
-            self.waiting.append(segments.captured(self.buffer, self.previous))
+            self.waiting.append(segments.captured(self.buffer, self.previous, self._row_bytes))
+            self._row_bytes = 0
             self._captures = len(self.waiting) < segments.WAITING_MAX
 
     @contextmanager

@@ -1,8 +1,9 @@
 """Segments: what each stretch of the log did to the buffer, kept beside the log for cold readings.
 
 A segment is a cache: it can be deleted at any time, and is made again by whoever folds its events. It covers
-a fixed number of versions, so that all writers make the same ones. It is written with the next append, and
-trusted on load only as far as its checksum holds and the log still has the event that it ends with.
+a fixed number of versions, so that all writers make the same ones. It is written with the next append. On
+load it is trusted only if its checksum holds, the log still has the event that the last one ends with, and as
+many rows and bytes before that as there were: what else could have happened to a row `verify` sees.
 """
 
 from collections.abc import Sequence
@@ -22,16 +23,17 @@ WAITING_MAX = 64
 
 class Segment(NamedTuple):
     """The changes of the buffer over the `VERSIONS` versions that end with `version`; `digest` is that of
-    the event there."""
+    the event there, `row_bytes` the size of their rows."""
 
     version: int
     digest: str
+    row_bytes: int
     changes: bytes
 
 
-def captured(buffer: BufferView, digest: str) -> Segment:
+def captured(buffer: BufferView, digest: str, row_bytes: int) -> Segment:
     """The segment that ends where the view is; the view counts anew from there."""
-    segment = Segment(buffer.version, digest, to_json(buffer.changes()))
+    segment = Segment(buffer.version, digest, row_bytes, to_json(buffer.changes()))
     buffer.keep_changes()
     return segment
 
@@ -40,8 +42,16 @@ def save(log: Log, conversation_id: str, segments: Sequence[Segment]) -> None:
     """Writes segments, in a transaction that is open; one that is there already is the same."""
     for segment in segments:
         log.execute(
-            "INSERT OR REPLACE INTO buffer_segments VALUES (?,?,?,?,?,?)",
-            (conversation_id, segment.version, FORMAT, segment.digest, _checksum(segment), segment.changes),
+            "INSERT OR REPLACE INTO buffer_segments VALUES (?,?,?,?,?,?,?)",
+            (
+                conversation_id,
+                segment.version,
+                FORMAT,
+                segment.digest,
+                segment.row_bytes,
+                _checksum(segment),
+                segment.changes,
+            ),
         )
 
 
@@ -51,18 +61,18 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
     None where there are none, or where they do not fit the log: then it is to be folded from its events.
     """
     found = log.execute(
-        "SELECT version, digest, checksum, changes FROM buffer_segments WHERE conversation_id = ?"
-        " AND version <= ? AND format = ? ORDER BY version",
+        "SELECT version, digest, row_bytes, checksum, CAST(changes AS BLOB) FROM buffer_segments"
+        " WHERE conversation_id = ? AND version <= ? AND format = ? ORDER BY version",
         (conversation_id, 2**62 if to is None else to, FORMAT),
     )
-    buffer, digest = BufferView(), ""
-    for version, own_digest, checksum, changes in found:
-        segment = Segment(version, own_digest, changes)
+    buffer, digest, total = BufferView(), "", 0
+    for version, own_digest, row_bytes, checksum, changes in found:
+        segment = Segment(version, own_digest, row_bytes, changes or b"")
         if version != buffer.version + VERSIONS or checksum != _checksum(segment):
             break
-        buffer.load(version, from_json(changes, cache_strings="keys"))
-        digest = own_digest
-    if not buffer.version:
+        buffer.load(version, from_json(segment.changes, cache_strings="keys"))
+        digest, total = own_digest, total + row_bytes
+    if not buffer.version or log.row_bytes(conversation_id, buffer.version) != (buffer.version, total):
         return None
     buffer.keep_changes()
     last = log.rows(conversation_id, after=buffer.version - 1, to=buffer.version)
@@ -72,11 +82,13 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
 def all_of(log: Log, conversation_id: str) -> list[Segment]:
     """The segments as they are kept, for the audit."""
     found: list[Any] = log.execute(
-        "SELECT version, digest, changes FROM buffer_segments WHERE conversation_id = ? ORDER BY version",
+        "SELECT version, digest, row_bytes, changes FROM buffer_segments WHERE conversation_id = ?"
+        " ORDER BY version",
         (conversation_id,),
     )
     return [Segment(*row) for row in found]
 
 
 def _checksum(segment: Segment) -> int:
-    return crc32(segment.changes, crc32(f"{segment.version}:{segment.digest}".encode()))
+    name = f"{segment.version}:{segment.digest}:{segment.row_bytes}"
+    return crc32(segment.changes, crc32(name.encode()))

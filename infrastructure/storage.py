@@ -5,6 +5,7 @@ durability, a decision inside the write transaction, and errors that name the st
 """
 
 import random
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,7 @@ from eventsourcing.sqlite import (
 
 from turnledger.domain.errors import NewerLog, NotAStore
 from turnledger.infrastructure.connections import Connections
-from turnledger.infrastructure.faults import Locked, busy, translated
+from turnledger.infrastructure.faults import Locked, busy, error_of, translated
 from turnledger.infrastructure.location import Location
 from turnledger.infrastructure.turnstile import Turnstile
 
@@ -30,7 +31,7 @@ VERSION_MAX = 2**62
 _PAUSE_S = (0.0005, 0.004)
 CREATE_SEGMENTS = (
     "CREATE TABLE IF NOT EXISTS buffer_segments (conversation_id TEXT, version INTEGER, format INTEGER,"
-    " digest TEXT, checksum INTEGER, changes BLOB, PRIMARY KEY (conversation_id, version))"
+    " digest TEXT, row_bytes INTEGER, checksum INTEGER, changes BLOB, PRIMARY KEY (conversation_id, version))"
 )
 
 
@@ -116,9 +117,13 @@ class Log:
         """Runs one statement and fetches all, again and again while it is locked, until the deadline."""
         while True:
             try:
-                with translated(self._place, self._deadline.timeout_s):
-                    return self._connection.execute(statement, parameters).fetchall()
-            except Locked:
+                return self._connection.execute(statement, parameters).fetchall()
+            except sqlite3.IntegrityError:
+                raise
+            except sqlite3.Error as error:
+                meaning = error_of(error, self._place)
+                if not isinstance(meaning, Locked):
+                    raise meaning from error
                 self._deadline.pause(self._place)
 
     def rows(
@@ -158,6 +163,15 @@ class Log:
             (conversation_id, *topics),
         )
         return int(found[0][0])
+
+    def row_bytes(self, conversation_id: str, to: int) -> tuple[int, int]:
+        """How many rows there are up to a version, and their bytes; the payloads are not read for it."""
+        found = self.execute(
+            "SELECT COUNT(*), SUM(LENGTH(topic) + LENGTH(state)) FROM stored_events WHERE originator_id = ?"
+            " AND originator_version <= ?",
+            (conversation_id, to),
+        )
+        return found[0][0], found[0][1] or 0
 
     def conversation_ids(self, after: str | None, limit: int, topic: str | None = None) -> list[str]:
         """The ids of conversations behind `after`, in their order; with `topic` of those that have one."""

@@ -87,9 +87,7 @@ class BufferView:
                 self._order.insert(self._position(event.behind) + 1, event.entry)
             case PlaceholderReplaced() if event.entry in self._rows:
                 self._changed.add(event.entry)
-                self._rows[event.entry] = self._rows[event.entry]._replace(
-                    content=event.content, metadata=event.metadata
-                )
+                self._replace(event.entry, event.content, event.metadata)
             case EntriesEvicted():
                 for entry in event.evicted:
                     self._rows.pop(entry, None)
@@ -108,6 +106,9 @@ class BufferView:
             content,
             metadata,
         )
+
+    def _replace(self, entry: int, content: Any, metadata: dict[str, Any]) -> None:
+        self._rows[entry] = Row._make(self._rows[entry])._replace(content=content, metadata=metadata)
 
     def _position(self, entry: int) -> int:
         """Looked for from the end, where most of the work is."""
@@ -158,7 +159,9 @@ class BufferView:
         new = [number for number in self._rows if number > self._newest]
         tail = self._order[len(self._order) - len(new) :]
         in_order = not new or min(tail) > self._newest
-        changed = [self._rows[n] for n in self._changed if n <= self._newest and n in self._rows]
+        changed = [
+            Row._make(self._rows[n]) for n in sorted(self._changed) if n <= self._newest and n in self._rows
+        ]
         return {
             "rows": [self._rows[number] for number in (tail if in_order else new)],
             "changed": [(row.number, row.content, row.metadata) for row in changed],
@@ -174,7 +177,7 @@ class BufferView:
         if changes["left"]:
             self._order = [number for number in self._order if number in self._rows]
         for number, content, metadata in changes["changed"]:
-            self._rows[number] = self._rows[number]._replace(content=content, metadata=metadata)
+            self._replace(number, content, metadata)
         numbers = [row[0] for row in changes["rows"]]
         self._rows.update(zip(numbers, changes["rows"], strict=True))
         if changes["order"] is None:

@@ -38,15 +38,17 @@ class Sendable:
         return len(self.drops)
 
 
-def fresh(message: dict[str, Any]) -> dict[str, Any]:
-    """A flat message that shares nothing with this one that can change."""
-    message = message.copy()
-    if "tool_calls" in message:
-        message["tool_calls"] = [
-            {key: value if value.__class__ is str else copied(value) for key, value in call.items()}
-            for call in message["tool_calls"]
-        ]
-    return message
+def fresh(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Flat messages that share nothing with these that can change."""
+    return [_fresh_turn(m) if "tool_calls" in m else m.copy() for m in messages]
+
+
+def _fresh_turn(message: dict[str, Any]) -> dict[str, Any]:
+    calls = [
+        call.copy() if call.get("arguments").__class__ is str else copied(call)
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
 
 
 def normalize(messages: Iterable[Any]) -> Normalized:

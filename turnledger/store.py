@@ -356,7 +356,7 @@ class ConversationStore:
             version = live.version
             if provider is None:
                 flat, drops = live.sendable.read(live.buffer)
-                return Sendable(flat if shared else [fresh(m) for m in flat], tuple(drops), version)
+                return Sendable(flat if shared else fresh(flat), tuple(drops), version)
             items, drops = normalized_items([row.stored for row in live.buffer.rows()])
             messages, request = PROVIDERS[provider](items)
             return Sendable(messages, tuple(drops), version, request)
