@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import logging
 import os
 import shutil
 import tempfile
@@ -612,6 +613,12 @@ PROFILE = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """A counterexample is told by its steps, not by thousands of log records."""
+    caplog.set_level(logging.CRITICAL, logger="turnledger")
 
 
 def test_the_whole_face_does_what_the_plain_list_model_says() -> None:

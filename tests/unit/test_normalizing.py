@@ -237,6 +237,12 @@ def test_displaced_results_go_behind_those_in_the_run_in_the_order_in_which_they
     assert done.dropped == 0
 
 
+def test_a_result_from_before_its_turn_goes_behind_those_that_stand_right() -> None:
+    done = normalize([user(), result("c2", "2"), turn("c1", "c2"), result("c1", "1")])
+    assert [message["content"] for message in done.messages] == ["hello", "", "1", "2"]
+    assert done.dropped == 0
+
+
 def test_an_unknown_role_becomes_user_and_a_missing_one_is_dropped() -> None:
     done = normalize(
         [{"role": "function", "content": "f"}, {"role": " ", "content": "b"}, {"role": None}, {"role": 3}]

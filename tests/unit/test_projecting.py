@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -101,3 +102,30 @@ def test_an_earlier_version_shows_the_state_of_then() -> None:
     assert versions == {0: 0, 1: 0, 2: 1, 3: 2, 4: 3}
     with pytest.raises(LookupError):
         past.store.buffer(CID, at=5)
+
+
+def test_a_time_shows_the_state_after_the_last_event_that_is_not_later() -> None:
+    start = datetime(2030, 1, 1, tzinfo=UTC)
+    ticks = iter([0, 10, 5, 20])
+    past = Given(clock=lambda: start + timedelta(seconds=next(ticks)))
+    for content in "abcd":
+        past.when(user(content))
+    times = [event.time for event in past.store.events(CID)]
+    assert [(time - start).seconds for time in times] == [0, 0, 10, 10, 20]
+    for seconds, shown_then in ((-1, ""), (0, "a"), (9.9, "a"), (10, "abc"), (15, "abc"), (99, "abcd")):
+        at = (start + timedelta(seconds=seconds)).astimezone(timezone(timedelta(hours=5)))
+        assert "".join(entry.content for entry in past.store.entries(CID, at=at)) == shown_then
+
+
+@pytest.mark.parametrize("no_time", [datetime(2030, 1, 1), True, -1, 1.5, "1"])  # noqa: DTZ001
+def test_what_is_neither_a_version_nor_an_aware_time_is_refused(no_time: Any) -> None:
+    past = Given([user()])
+    for reading in (
+        past.store.buffer,
+        past.store.entries,
+        past.store.wire,
+        past.store.held,
+        past.store.sendable,
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            reading(CID, at=no_time)

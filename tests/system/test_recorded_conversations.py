@@ -1,0 +1,59 @@
+"""Recorded conversations, some of which use an id for several calls, appended message by message."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.model import Model
+from tests.sendable_check import why_not_openai, why_not_sendable
+from turnledger import ConversationStore
+
+TESTS = Path(__file__).parents[1]
+FILES = [
+    path
+    for path in (
+        TESTS / "data" / "tau-bench-airline-5.jsonl",
+        TESTS.parents[1] / "shared" / "data" / "tau-bench-airline-50.jsonl",
+    )
+    if path.exists()
+]
+"""Five that come with the tests, and all fifty where they lie beside the checkout."""
+
+
+def has_id(message: dict[str, Any]) -> bool:
+    return bool(message.get("tool_calls") or message.get("tool_call_id"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("again", [False, True], ids=["once", "each twice"])
+def test_message_by_message_nothing_is_lost_and_what_comes_twice_adds_nothing(
+    path: Path, again: bool
+) -> None:
+    conversations = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    added = renamed = 0
+    with ConversationStore(":memory:") as store:
+        for conversation in conversations:
+            conversation_id, messages = conversation["id"], conversation["messages"]
+            model = Model(None, 100, 4 * 2**20)
+            for message in messages:
+                report = store.append(conversation_id, message)
+                added += report.appended
+                renamed += bool(report.renamed)
+                expected = model.append([message], "compare", None, None)
+                assert (list(report.entries), report.version) == (expected.entries, model.version)
+                if again and has_id(message):
+                    repeat = store.append(conversation_id, message)
+                    assert (repeat.appended, repeat.version) == (0, report.version)
+            buffer = store.buffer(conversation_id)
+            assert [(entry["role"], entry["content"]) for entry in buffer] == [
+                (message["role"], message["content"] or "") for message in messages
+            ]
+            sendable = store.sendable(conversation_id)
+            assert (sendable.dropped, why_not_sendable(sendable.messages)) == (0, None)
+            request = store.sendable(conversation_id, provider="openai-chat").messages
+            assert why_not_openai(request) is None
+            assert len(request) == len(messages)
+    assert added == sum(len(conversation["messages"]) for conversation in conversations)
+    assert renamed >= 3
