@@ -60,8 +60,7 @@ class DomainEvent:
 
     @property
     def batch(self) -> int:
-        """The version of the first event of the same call, which its own envelope need not repeat."""
-        return self.envelope.batch or self.envelope.version
+        return self.envelope.batch
 
     @property
     def previous(self) -> str:

@@ -148,7 +148,8 @@ def _role_of(message: Mapping[Any, Any]) -> str:
     role = message.get("role")
     if isinstance(role, str) and role in ROLES:
         return str.__str__(role)
-    raise Unkeepable(f"its role is {str(role)[:100]!r}; a role is one of {', '.join(ROLES)}")
+    what = "it has no role" if role is None else f"its role is {str(role)[:100]!r}"
+    raise Unkeepable(f"{what}; a role is one of {', '.join(ROLES)}")
 
 
 def _refuse_malformed_calls(message: Mapping[Any, Any]) -> None:

@@ -19,7 +19,13 @@ from eventsourcing.utils import Environment
 
 from turnledger.domain.changes import Changes
 from turnledger.domain.conversation import Conversation
-from turnledger.domain.errors import ConversationNotFound, CorruptEvent, StoreBusy, VersionNotFound
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    CorruptEvent,
+    StoreBusy,
+    StoreUnwritable,
+    VersionNotFound,
+)
 from turnledger.domain.events import DomainEvent
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.faults import Locked, closed
@@ -71,6 +77,10 @@ class ConversationApplication(Application[str]):
 
         Raises what `decide` raises, `StoreBusy` when the time is up; nothing is recorded then.
         """
+        if self.location.read_only:
+            raise StoreUnwritable(
+                f"{self.location.place} was opened with read_only=True: open it without, to write"
+            )
         deadline = self._deadline()
         while True:
             try:

@@ -8,14 +8,15 @@ from eventsourcing.persistence import StoredEvent
 from turnledger.domain.appending import Appending
 from turnledger.domain.changes import Changes, Origin
 from turnledger.domain.conversation import Conversation
-from turnledger.domain.errors import ConversationNotFound, CorruptEvent, NewerLog
+from turnledger.domain.errors import ConversationNotFound, CorruptEvent, NewerLog, StoreDamaged
 from turnledger.domain.events import DomainEvent
 from turnledger.domain.messages import read_message
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.mapper import digest_of
-from turnledger.projections.audit import AuditedConversation, AuditReport, HistoryAudit, Row
+from turnledger.projections.audit import AuditedConversation, AuditReport, Finding, HistoryAudit, Row
+from turnledger.projections.audit.report import DECODING
 from turnledger.projections.sendable import normalize, normalized_items
 from turnledger.projections.sendable_view import SendableView
 from turnledger.projections.wire import wire
@@ -95,13 +96,17 @@ def audit(
 ) -> AuditReport:
     """Audits one conversation, or all; calls `progress` with each as it is done.
 
-    Raises `ConversationNotFound`; a damaged event is a finding, a damaged file is raised as it is met.
+    Raises `ConversationNotFound`; a damaged event, or page of the file, is a finding of its conversation.
     """
     if conversation_id is not None and not application.version(conversation_id):
         raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
     audited = []
     for found in application.conversation_ids() if conversation_id is None else (conversation_id,):
-        audited.append(_audited(application, found))
+        try:
+            audited.append(_audited(application, found))
+        except StoreDamaged as error:
+            finding = Finding(found, DECODING, str(error))
+            audited.append(AuditedConversation(found, 0, 0, (finding,)))
         if progress is not None:
             progress(audited[-1])
     return AuditReport(tuple(audited))

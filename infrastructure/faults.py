@@ -49,13 +49,13 @@ def error_of(error: sqlite3.Error, place: str) -> TurnledgerError | Locked:
         )
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
         return StoreDamaged(
-            f"{place} is damaged ({error}): restore a backup, or save what is sound "
-            "with 'turnledger export --salvage'"
+            f"{place} is damaged ({error}): restore a backup; 'turnledger export --salvage' saves what can "
+            "still be read"
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_CANTOPEN")):
         return StoreUnwritable(
-            f"{place} cannot be opened or written ({error}): check the rights on it and its folder, "
-            "or open it with read_only=True"
+            f"{place} cannot be opened or written ({error}): check the rights on it and its folder (to be "
+            "written even to read while there is a -wal file), or open it with read_only=True"
         )
     if isinstance(error, sqlite3.ProgrammingError) and any(text in str(error) for text in _CLOSED):
         return closed()

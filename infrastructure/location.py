@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from turnledger.domain.errors import NotAStore, StoreDamaged, StoreNotFound, StoreUnwritable
 
@@ -46,7 +47,9 @@ class Location:
         """What SQLite is told to open. Only a URI has modes; a plain path may hold any character."""
         if self.path is None or not self.read_only:
             return self.place
-        return self.path.as_uri() + ("?mode=ro&immutable=1" if self.is_immutable else "?mode=ro")
+        return f"file:{quote(os.fsencode(self.path))}" + (
+            "?mode=ro&immutable=1" if self.is_immutable else "?mode=ro"
+        )
 
     def mark(self) -> object:
         """What changes when a file that is read as immutable does; None for any other."""

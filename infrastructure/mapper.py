@@ -95,7 +95,9 @@ class ConversationMapper(Mapper[str]):
             raise CorruptEvent(str(row.originator_id), row.originator_version, "its topic is no text")
         reader = _READERS.get(row.topic)
         if reader is None:
-            raise NewerLog(f"{_named(row)}: unknown topic {row.topic!r}; a newer turnledger reads it")
+            raise NewerLog(
+                f"{_named(row)}: unknown topic {row.topic!r}: damage, or a newer turnledger reads it"
+            )
         try:
             event = reader.validate_json(row.state)
             if event.envelope.schema_number != TOPICS[row.topic].SCHEMA:
@@ -104,6 +106,8 @@ class ConversationMapper(Mapper[str]):
             event = _of_another_schema(row, error)
         conversation_id = str(row.originator_id)
         object.__setattr__(event, "conversation_id", conversation_id)
+        if not event.envelope.batch:
+            object.__setattr__(event.envelope, "batch", event.version)
         if event.version != row.originator_version:
             raise CorruptEvent(
                 conversation_id, row.originator_version, f"the row holds the event of version {event.version}"
@@ -138,6 +142,8 @@ def _named(row: StoredEvent) -> str:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid":
+        return "its bytes are no JSON"
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -8,7 +8,13 @@ from typing import Literal
 
 from eventsourcing.persistence import StoredEvent
 
-from turnledger.domain.errors import ConversationNotFound, CorruptEvent, InvalidArgument, NewerLog
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    CorruptEvent,
+    InvalidArgument,
+    NewerLog,
+    StoreDamaged,
+)
 from turnledger.domain.events import NO_PREVIOUS, CallHealed, DomainEvent, EntriesEvicted, MessageAppended
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.mapper import digest_of
@@ -108,12 +114,16 @@ class ConversationSummary:
 
 
 def summary(application: ConversationApplication, conversation_id: str) -> ConversationSummary:
-    """Sums a conversation up without folding it."""
-    with application.read_log() as log:
-        version = log.version(conversation_id)
-        added = log.counted(conversation_id, ADDING)
-        evictions = log.rows_of(conversation_id, EntriesEvicted.TOPIC)
-        ends = [*log.rows(conversation_id, to=1), *log.rows(conversation_id, after=version - 1)]
+    """Sums a conversation up without folding it; one on a damaged page of the file is named, and no more."""
+    try:
+        with application.read_log() as rows:
+            version = rows.version(conversation_id)
+            added = rows.counted(conversation_id, ADDING)
+            evictions = rows.rows_of(conversation_id, EntriesEvicted.TOPIC)
+            ends = [*rows.rows(conversation_id, to=1), *rows.rows(conversation_id, after=version - 1)]
+    except StoreDamaged as error:
+        log.warning("conversation %r: %s", conversation_id, error)
+        return ConversationSummary(conversation_id, 0, 0, None, None)
     evicted = [_event_or_none(application, row) for row in evictions]
     times = {
         row.originator_version: event.time for row in ends if (event := _event_or_none(application, row))

@@ -8,7 +8,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from eventsourcing.persistence import StoredEvent
@@ -103,6 +103,10 @@ class ConversationDatastore(SQLiteDatastore):
     def close(self) -> None:
         super().close()
         self.connections.close()
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # one that was interrupted while it was made
+            self.close()
 
 
 class Log:

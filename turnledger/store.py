@@ -437,7 +437,7 @@ class ConversationStore:
 
         What is broken is a finding of the report, with the versions of its witness events, and keeps no
         other conversation from being audited. `progress` is called with each conversation when it is done.
-        Raises `ConversationNotFound`, and `StoreDamaged` for a file that cannot be read.
+        Raises `ConversationNotFound`, and `StoreDamaged` for a file whose conversations cannot be listed.
         """
         if conversation_id is not None:
             checked_id("conversation_id", conversation_id)

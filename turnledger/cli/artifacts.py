@@ -148,7 +148,7 @@ def _show_take(screen: Screen, take: Take) -> None:
 
 def _settle(conversation_id: str | None, verb: str, take_id: str, reason: str | None, as_json: bool) -> None:
     with store_to_write(create=False) as store:
-        owner = conversation_id if conversation_id is not None else _owner_of(store, take_id)
+        owner, take_id = _found(store, conversation_id, take_id)
         told = _settled(store, owner, verb, take_id, reason)
     if as_json:
         click.echo(json_line({"conversation_id": owner, "take_id": take_id, "settled": verb, **told}))
@@ -174,12 +174,17 @@ def _settled(
     return {}
 
 
-def _owner_of(store: ConversationStore, take_id: str) -> str:
-    """The conversation whose open take this is."""
-    for take in store.open_takes():
-        if take.take_id == take_id:
-            return take.conversation_id
+def _found(store: ConversationStore, conversation_id: str | None, given: str) -> tuple[str, str]:
+    """The conversation and the whole id of the open take that a whole id, or the start of one, names."""
+    takes = [(take.conversation_id, take.take_id or "") for take in store.open_takes(conversation_id)]
+    meant = [take for take in takes if take[1] == given] or [t for t in takes if t[1].startswith(given)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise click.UsageError(f"{len(meant)} open takes begin with {given!r}: give more of the id")
+    if conversation_id is not None:
+        return conversation_id, given  # settled before, perhaps: the store knows
     raise TakeNotFound(
-        f"no open take has the id {take_id!r}: 'turnledger takes' lists them; to settle one again, name its "
+        f"no open take has the id {given!r}: 'turnledger takes' lists them; to settle one again, name its "
         "conversation too"
     )

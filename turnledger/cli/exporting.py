@@ -20,22 +20,29 @@ EXPORT_FORMATS = list(PROVIDERS)
 
 
 def exported(
-    store: ConversationStore, named: tuple[str, ...], format: str, damage: list[TurnledgerError] | None
+    store: ConversationStore,
+    named: tuple[str, ...],
+    format: str,
+    damage: list[TurnledgerError] | None,
+    left_out: list[str],
 ) -> Iterator[dict[str, Any]]:
-    """Each conversation as `{"id", "messages"}`.
+    """Each conversation as `{"id", "messages"}`; what no provider would accept is named in `left_out`.
 
     With a list of `damage` a damaged one gives what is sound, and what is not is added to the list; without,
     it raises.
     """
     for conversation_id in named or _all_ids(store, damage):
         try:
-            messages = store.sendable(conversation_id, provider=format).messages
+            sendable = store.sendable(conversation_id, provider=format)
+            messages, drops = sendable.messages, list(sendable.drops)
         except (CorruptEvent, NewerLog, StoreDamaged):
             if damage is None:
                 raise
-            messages, _ = PROVIDERS[format](
-                normalized_items(salvaged(_sound(store, conversation_id, damage)))[0]
-            )
+            items, drops = normalized_items(salvaged(_sound(store, conversation_id, damage)))
+            messages, _ = PROVIDERS[format](items)
+        left_out.extend(
+            f"conversation {conversation_id!r}, position {drop.index}: {drop.reason}" for drop in drops
+        )
         yield {"id": conversation_id, "messages": messages}
 
 

@@ -12,8 +12,8 @@ from turnledger.projections.timeline import Timeline
 from turnledger.store import ConversationStore
 
 WIDTH_MAX = 100
-SCENE_PAUSE_S = 0.7
-LINE_PAUSE_S = 0.15
+SCENE_PAUSE_S = 0.3
+LINE_PAUSE_S = 0.05
 INDENT = "   "
 
 

@@ -177,13 +177,16 @@ def export(
     ctx: click.Context, conversation_ids: tuple[str, ...], format: str, output: str | None, salvage: bool
 ) -> None:
     damage: list[TurnledgerError] = []
+    left_out: list[str] = []
     count = 0
     with store_to_read() as store, lines_to(output) as write:
-        for conversation in exported(store, conversation_ids, format, damage if salvage else None):
+        for conversation in exported(store, conversation_ids, format, damage if salvage else None, left_out):
             write(json_line(conversation))
             count += 1
     for error in damage:
         complain(f"lost: {error}")
+    for drop in left_out:
+        complain(f"left out: {drop}")
     if output not in (None, "-"):
         click.echo(f"{counted(count, 'conversation')} written to {output}", err=True)
     if damage:
