@@ -152,7 +152,8 @@ class Appending:
                     self.renamed.append((index, identity.incoming_id, identity.call_id))
 
     def _declared(self, entry: int, identity: Identity) -> Declaration:
-        return next(call for call in self.ledger.bearing[identity.call_id] if call.turn == entry)
+        declared = self.ledger.bearing[identity.call_id]
+        return next(c for c in declared if c.turn == entry and c.call_id == identity.call_id)
 
     def _repeated_turn(self, index: int, message: Message, identities: Sequence[Identity | None]) -> None:
         """MEM-2: every call of the turn is known, so the turn is; what it says anew is only reported."""

@@ -16,6 +16,7 @@ ReusedIds = Literal["compare", "drop", "distinct"]
 REUSED_IDS: tuple[ReusedIds, ...] = ("compare", "drop", "distinct")
 
 _NO_ARGUMENTS = "none"
+THIS_TURN = -1
 
 
 def arguments_text(arguments: Any) -> str:
@@ -170,9 +171,11 @@ def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds
             call_id = found.call_id
         else:
             call_id = ledger.fresh_id(usable, taken) if earlier or here else usable
-            original = usable if call_id != usable else original_id_of(call)
             taken.add(call_id)
-            this_turn.declare(-1, None, [{**call, "tool_call_id": call_id, "original_id": original}])
+        # what stands further up in the turn is known to what follows, as what it turned out to be
+        original = usable if call_id != usable else original_id_of(call)
+        recorded = {**call, "tool_call_id": call_id, "original_id": original}
+        this_turn.declare(found.turn if found else THIS_TURN, None, [recorded])
         identities.append(Identity(usable, call_id, found))
     return identities
 
@@ -200,4 +203,4 @@ def _repeated(
 
 def is_repeat(identities: Sequence[Identity | None]) -> bool:
     """Whether a turn is a duplicate (MEM-2): it declares calls, each repeating a call of an earlier turn."""
-    return bool(identities) and all(i and i.repeats and i.repeats.turn >= 0 for i in identities)
+    return bool(identities) and all(i and i.repeats and i.repeats.turn != THIS_TURN for i in identities)

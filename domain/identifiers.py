@@ -47,7 +47,7 @@ def input_digest(
     artifacts: list[Any],
 ) -> str:
     """What tells two uses of an idempotency key apart: the operation and its input, as kept."""
-    given = [(m.role, m.content, _sorted(m.metadata)) for m in messages]
+    given = [(m.role, _sorted(m.content), _sorted(m.metadata)) for m in messages]
     return digest(json_text([operation, execution_id, turn_id, given, _sorted(artifacts)]))
 
 

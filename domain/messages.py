@@ -48,7 +48,9 @@ def original_id_of(keys: Mapping[str, Any]) -> str | None:
 
 
 def _function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = call.get("function")
+    function, custom = call.get("function"), call.get("custom")
+    if isinstance(custom, Mapping) and not isinstance(function, Mapping):
+        return {"name": custom.get("name"), "arguments": custom.get("input")}  # OpenAI's other kind of call
     return function if isinstance(function, Mapping) else {}
 
 
@@ -138,7 +140,7 @@ def read_message(value: Any, index: int) -> Message:
         role = _role_of(message)
         _refuse_malformed_calls(message)
         content = message.get("content")
-        _refuse_tool_blocks(content)
+        _refuse_tool_blocks(content, role)
         return Message(role, "" if content is None else kept(content), _kept_metadata(message, role))
     except Unkeepable as reason:
         raise InvalidMessage(index, str(reason)) from None
@@ -163,8 +165,9 @@ def _refuse_malformed_calls(message: Mapping[Any, Any]) -> None:
             raise Unkeepable("its tool_calls is no list of maps")
 
 
-def _refuse_tool_blocks(content: Any) -> None:
-    for block in content if isinstance(content, list | tuple) else ():
+def _refuse_tool_blocks(content: Any, role: str) -> None:
+    blocks = content if isinstance(content, list | tuple) else () if role == "tool" else (content,)
+    for block in blocks:
         kind = (as_map(block) or {}).get("type")
         if isinstance(kind, str) and kind in _BLOCKS_TO_IMPORT:
             raise Unkeepable(
@@ -188,8 +191,9 @@ def _kept_metadata(message: Mapping[Any, Any], role: str) -> dict[str, Any]:
         extras["tool_call_id"] = pairing.call_id
     if pairing.healed:
         extras["healed"] = True
-    result: dict[str, Any] = kept(extras, levels_max=LEVELS_MAX + 3)
-    return result
+    calls = {"tool_calls": kept(extras.pop("tool_calls"), levels_max=LEVELS_MAX + 2)} if pairing.calls else {}
+    result: dict[str, Any] = kept(extras, levels_max=LEVELS_MAX + 1)
+    return result | calls
 
 
 def _kept_call(call: Mapping[Any, Any]) -> dict[str, Any]:

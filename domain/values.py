@@ -104,11 +104,9 @@ def _kept_key(key: Any) -> str:
 
 def model_dumped(value: Any) -> Any:
     """What an object with a `model_dump()` method (pydantic and its like) dumps; None for another object."""
-    dump: Callable[[], Any] | None = getattr(value, "model_dump", None)
-    if dump is None or isinstance(value, type):
-        return None
     try:
-        return dump()
+        dump: Callable[[], Any] | None = getattr(value, "model_dump", None)
+        return None if dump is None or isinstance(value, type) else dump()
     except Exception as error:
         raise Unkeepable(f"its model_dump() failed: {error}") from error
 
@@ -125,6 +123,9 @@ def json_text(value: Any) -> str:
 def _as_dict(value: Any) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(value)
+    dumped = model_dumped(value)
+    if isinstance(dumped, Mapping):
+        return dict(dumped)
     raise TypeError(type(value).__name__)
 
 
@@ -146,7 +147,9 @@ def _no_constant(name: str) -> Any:
 
 def canonical(value: Any) -> str:
     """One text for all equal JSON values: keys sorted, numbers exact (`1` as `1.0`, but not as `true`)."""
-    if value is None or isinstance(value, bool | str):
+    if isinstance(value, str):
+        return json.dumps(scrubbed(value))
+    if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float | Decimal):
         return _canonical_number(value)

@@ -1,6 +1,7 @@
 """Which entries leave a full window: never a call without its results (section 2, *Window*)."""
 
 from collections.abc import Collection
+from itertools import takewhile
 
 from turnledger.domain.conversation import Conversation, EntryFacts
 
@@ -23,7 +24,7 @@ def leaving(conversation: Conversation, added: Collection[int]) -> list[int]:
             break
         gone.update(unit)
     left = [entry for entry in counted if entry not in gone]
-    if left[:1] != counted[:1] and _leads_before_its_turn(left, facts):
+    if _bared(counted, left, facts):
         return []
     return [entry for entry in counted if entry in gone]
 
@@ -53,11 +54,15 @@ def _leader(call: str, leader: dict[str, str]) -> str:
     return call
 
 
-def _leads_before_its_turn(left: list[int], facts: dict[int, EntryFacts]) -> bool:
-    """Whether the buffer would begin with a result of a turn behind it, which no provider would see."""
-    if not left or facts[left[0]].role != "tool":
-        return False
-    answered = set(facts[left[0]].call_ids)
+def _bared(before: list[int], left: list[int], facts: dict[int, EntryFacts]) -> bool:
+    """Whether a result whose turn stands behind it would come to lead, where no provider would see it."""
+    led = set(_leading(before, facts))
+    declared = {call for entry in left if facts[entry].role != "tool" for call in facts[entry].call_ids}
     return any(
-        facts[entry].role != "tool" and not answered.isdisjoint(facts[entry].call_ids) for entry in left
+        entry not in led and not declared.isdisjoint(facts[entry].call_ids) for entry in _leading(left, facts)
     )
+
+
+def _leading(entries: list[int], facts: dict[int, EntryFacts]) -> list[int]:
+    """The results that come before anything else."""
+    return list(takewhile(lambda entry: facts[entry].role == "tool", entries))

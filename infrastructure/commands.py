@@ -35,6 +35,8 @@ from turnledger.infrastructure.application import ConversationApplication
 log = logging.getLogger("turnledger")
 
 NEW_ID_TRIES = 100
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +247,10 @@ def aware(what: str, value: Any) -> datetime:
     """A time in UTC. Raises `InvalidArgument` for one that does not say its zone."""
     if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
         raise InvalidArgument(f"{what} must be a datetime with a time zone, not {value!r}")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:  # within a day of the first or the last moment that there is
+        return FIRST_MOMENT if value.year == 1 else LAST_MOMENT
 
 
 def _check_expected(expected_version: Any) -> None:

@@ -13,7 +13,7 @@ from zlib import crc32
 from pydantic_core import from_json, to_json
 
 from turnledger.infrastructure.mapper import digest_of
-from turnledger.infrastructure.storage import Log
+from turnledger.infrastructure.storage import VERSION_MAX, Log
 from turnledger.projections.buffer import BufferView
 
 VERSIONS = 32
@@ -49,7 +49,7 @@ def save(log: Log, conversation_id: str, segments: Sequence[Segment]) -> None:
                 FORMAT,
                 segment.digest,
                 segment.row_bytes,
-                _checksum(segment),
+                _checksum(conversation_id, segment),
                 segment.changes,
             ),
         )
@@ -63,14 +63,17 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
     found = log.execute(
         "SELECT version, digest, row_bytes, checksum, CAST(changes AS BLOB) FROM buffer_segments"
         " WHERE conversation_id = ? AND version <= ? AND format = ? ORDER BY version",
-        (conversation_id, 2**62 if to is None else to, FORMAT),
+        (conversation_id, VERSION_MAX if to is None else min(to, VERSION_MAX), FORMAT),
     )
     buffer, digest, total = BufferView(), "", 0
     for version, own_digest, row_bytes, checksum, changes in found:
         segment = Segment(version, own_digest, row_bytes, changes or b"")
-        if version != buffer.version + VERSIONS or checksum != _checksum(segment):
+        if version != buffer.version + VERSIONS or checksum != _checksum(conversation_id, segment):
             break
-        buffer.load(version, from_json(segment.changes, cache_strings="keys"))
+        try:
+            buffer.load(version, from_json(segment.changes, cache_strings="keys"))
+        except (ValueError, TypeError, KeyError, IndexError):
+            return None  # one left over from a log that was cut off and has grown otherwise since
         digest, total = own_digest, total + row_bytes
     if not buffer.version or log.row_bytes(conversation_id, buffer.version) != (buffer.version, total):
         return None
@@ -82,13 +85,13 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
 def all_of(log: Log, conversation_id: str) -> list[Segment]:
     """The segments as they are kept, for the audit."""
     found: list[Any] = log.execute(
-        "SELECT version, digest, row_bytes, changes FROM buffer_segments WHERE conversation_id = ?"
-        " ORDER BY version",
+        "SELECT CAST(version AS INTEGER), digest, row_bytes, CAST(changes AS BLOB) FROM buffer_segments"
+        " WHERE conversation_id = ? ORDER BY version",
         (conversation_id,),
     )
-    return [Segment(*row) for row in found]
+    return [Segment(version or 0, digest, size, changes or b"") for version, digest, size, changes in found]
 
 
-def _checksum(segment: Segment) -> int:
-    name = f"{segment.version}:{segment.digest}:{segment.row_bytes}"
+def _checksum(conversation_id: str, segment: Segment) -> int:
+    name = f"{conversation_id}:{segment.version}:{segment.digest}:{segment.row_bytes}"
     return crc32(segment.changes, crc32(name.encode()))

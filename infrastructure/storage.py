@@ -137,7 +137,12 @@ class Log:
         found = self.execute(
             "SELECT originator_version, topic, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
             " AND originator_version > ? AND originator_version <= ? ORDER BY originator_version LIMIT ?",
-            (conversation_id, after, VERSION_MAX if to is None else to, limit),
+            (
+                conversation_id,
+                min(after, VERSION_MAX),
+                VERSION_MAX if to is None else min(to, VERSION_MAX),
+                limit,
+            ),
         )
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
 
@@ -207,19 +212,26 @@ class ConversationRecorder(SQLiteApplicationRecorder):
         location.look()
         with self.datastore.reading(deadline) as log:
             log.execute("BEGIN")  # one look: another process may be making it a store just now
-            if _is_store(log, location):
-                return
-        if not location.may_create:
+            is_store, is_whole = _is_store(log, location), _has_segments(log)
+        if is_store and (is_whole or location.read_only):
+            return
+        if not location.may_create and not is_store:
             raise NotAStore(f"{location.place} is no turnledger store: it holds nothing")
         if location.path is not None:
             with self.datastore.reading(deadline) as log:
                 log.execute("PRAGMA journal_mode=WAL")
         with self.datastore.writing(deadline) as log:
-            if not _is_store(log, location):
+            if _is_store(log, location):
+                log.execute(CREATE_SEGMENTS)  # a cache, which may have been thrown away
+            else:
                 for statement in (*self.create_table_statements, CREATE_SEGMENTS):
                     log.execute(statement)
                 log.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 log.execute(f"PRAGMA user_version={FORMAT}")
+
+
+def _has_segments(log: Log) -> bool:
+    return bool(log.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'buffer_segments'")[0][0])
 
 
 def _is_store(log: Log, location: Location) -> bool:

@@ -93,6 +93,10 @@ class ArtifactsView:
         for artifact_id in artifact_ids:
             self._artifacts.pop(artifact_id, None)
 
+    def shows(self, artifact_ids: list[str]) -> bool:
+        """Whether all of these are held, in an open take or on an entry."""
+        return all(artifact_id in self._artifacts for artifact_id in artifact_ids)
+
     def plain(self, artifact_ids: list[str]) -> list[dict[str, Any]]:
         return [copied(self._artifacts[artifact_id].artifact.plain) for artifact_id in artifact_ids]
 

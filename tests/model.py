@@ -8,6 +8,7 @@ import copy
 import json
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import takewhile
 from typing import Any
 
 from tests.normalize_reference import INTERRUPTED, read_id
@@ -368,13 +369,19 @@ class Model:
             leaving |= {entry.number for entry in group}
         rest = [entry for entry in counted if entry.number not in leaving]
         ids = {call.id for entry in rest for call in entry.calls}
-        leads = bool(rest) and rest[0] is not counted[0] and rest[0].result_of in ids - {None}
+        led = self._leading(counted)
+        leads = any(e.result_of in ids - {None} for e in self._leading(rest) if e not in led)
         if leaving and not leads:
             for entry in counted:
                 if entry.number in leaving:
                     entry.evicted = True
                     report.evicted.append(entry.number)
             self.recorded(buffer=True)
+
+    @staticmethod
+    def _leading(entries: list[Entry]) -> list[Entry]:
+        """The results that come before anything else."""
+        return list(takewhile(lambda entry: entry.role == "tool", entries))
 
     @staticmethod
     def _group(first: Entry, counted: list[Entry]) -> list[Entry]:

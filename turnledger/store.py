@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from turnledger.domain import delivering
 from turnledger.domain.appending import Appending, AppendResult
-from turnledger.domain.artifacts import HeldLimits
+from turnledger.domain.artifacts import Artifact, HeldLimits
 from turnledger.domain.calls import ReusedIds
 from turnledger.domain.changes import Changes
 from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult, Take, WriteBackResult
@@ -480,10 +480,19 @@ class ConversationStore:
         return command.run(lambda changes: decide(changes, take_id), must_exist=True)
 
     def _payloads(self, conversation_id: str, artifact_ids: list[str]) -> tuple[dict[str, Any], ...]:
+        """The artifacts as the log holds them: another process may have settled them since."""
         if not artifact_ids:
             return ()
         with self._reading(conversation_id, whole=True) as live:
-            return tuple(live.artifacts.plain(artifact_ids))
+            if live.artifacts.shows(artifact_ids):
+                return tuple(live.artifacts.plain(artifact_ids))
+        kept = {
+            artifact.artifact_id: artifact.plain
+            for event in self.events(conversation_id)
+            for artifact in (*getattr(event, "held", ()), *getattr(event, "new", ()))
+            if isinstance(artifact, Artifact)
+        }
+        return tuple(kept[artifact_id] for artifact_id in artifact_ids)
 
     @contextmanager
     def _reading(self, conversation_id: str, at: At = None, *, whole: bool = False) -> Iterator[Live]:

@@ -210,7 +210,7 @@ def test_the_audit_names_a_segment_that_is_not_what_the_log_says(path: Path) -> 
         path,
         "UPDATE buffer_segments SET changes = ?, checksum = ? WHERE version = 64 AND conversation_id = 'c'",
         doctored.changes,
-        segments._checksum(doctored),
+        segments._checksum(CID, doctored),
     )
     with ConversationStore(path) as store:
         (finding,) = store.verify(CID).findings

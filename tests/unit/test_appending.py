@@ -260,6 +260,23 @@ def test_of_equal_ones_it_repeats_an_open_one_else_the_latest() -> None:
     assert ids(past)[2] == ("c1-2", "c1")
 
 
+def test_a_repeat_further_up_in_the_turn_is_known_under_the_original_id_that_it_came_with() -> None:
+    past = Given().when([turn(call("a"), call("a", original_id="b"), "b")])
+    assert [c["tool_call_id"] for c in past.store.buffer(CID)[0]["metadata"]["tool_calls"]] == ["a", "a", "a"]
+
+
+def test_a_turn_that_reuses_an_id_beside_a_repeat_of_it_answers_the_repeat() -> None:
+    past = Given([turn("a"), result("a", "")], turn(call("a", {"x": 1})), result("a", "one"))
+    past.when([turn(call("a-2", {"x": 2}), call("a", {"x": 1})), result("a", "interrupted", healed=True)])
+    assert [m["role"] for m in past.store.buffer(CID)] == [
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
 def test_one_id_for_two_calls_of_one_turn_gives_the_other_a_fresh_id() -> None:
     past = Given().when(
         [turn(call("c1", {"n": 1}), call("c1", {"n": 2}), call("c1", {"n": 2}), call("c1", {"n": 1}))]
