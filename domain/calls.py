@@ -16,7 +16,6 @@ ReusedIds = Literal["compare", "drop", "distinct"]
 REUSED_IDS: tuple[ReusedIds, ...] = ("compare", "drop", "distinct")
 
 _NO_ARGUMENTS = "none"
-THIS_TURN = -1
 
 
 def arguments_text(arguments: Any) -> str:
@@ -143,11 +142,11 @@ def declarations(turn: int, turn_id: str | None, calls: Sequence[Mapping[str, An
 
 
 class Identity(NamedTuple):
-    """What an incoming call turns out to be: the id to record, and the earlier call that it repeats."""
+    """What an incoming call turns out to be: the id to record, and in a duplicate turn what it repeats."""
 
     incoming_id: str
     call_id: str
-    repeats: Declaration | None
+    repeats: Declaration | None = None
 
 
 def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds) -> list[Identity | None]:
@@ -156,27 +155,44 @@ def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds
     A call repeats a known call if it equals it, or if that one stands in an earlier turn and is still
     open; another call under a known id is a new one, under a fresh id.
     """
+    ids = [id_of_call(call) for call in calls]
+    return _all_repeated(ledger, calls, ids, mode) or _each_new_or_repeated(ledger, calls, ids, mode)
+
+
+def _all_repeated(
+    ledger: Ledger, calls: Sequence[Mapping[str, Any]], ids: Sequence[str | None], mode: ReusedIds
+) -> list[Identity | None]:
+    """A duplicate turn (MEM-2): each of its calls repeats one of an earlier turn. Empty for any other."""
+    identities: list[Identity | None] = []
+    for usable, call in zip(ids, calls, strict=True):
+        earlier = ledger.bearing.get(usable, ()) if usable else ()
+        found = _repeated(ledger, earlier, (), call, mode) if earlier else None
+        if usable is None or found is None:
+            return []
+        identities.append(Identity(usable, found.call_id, found))
+    return identities
+
+
+def _each_new_or_repeated(
+    ledger: Ledger, calls: Sequence[Mapping[str, Any]], ids: Sequence[str | None], mode: ReusedIds
+) -> list[Identity | None]:
     taken = {i for call in calls for i in (id_of_call(call), original_id_of(call)) if i}
     this_turn = Ledger()
     identities: list[Identity | None] = []
-    for call in calls:
-        usable = id_of_call(call)
+    for usable, call in zip(ids, calls, strict=True):
         if usable is None:
             identities.append(None)
             continue
-        earlier = ledger.bearing.get(usable, ())
-        here = this_turn.bearing.get(usable, ())
+        earlier, here = ledger.bearing.get(usable, ()), this_turn.bearing.get(usable, ())
         found = _repeated(ledger, earlier, here, call, mode) if earlier or here else None
         if found:
             call_id = found.call_id
         else:
             call_id = ledger.fresh_id(usable, taken) if earlier or here else usable
             taken.add(call_id)
-        # what stands further up in the turn is known to what follows, as what it turned out to be
         original = usable if call_id != usable else original_id_of(call)
-        recorded = {**call, "tool_call_id": call_id, "original_id": original}
-        this_turn.declare(found.turn if found else THIS_TURN, None, [recorded])
-        identities.append(Identity(usable, call_id, found))
+        this_turn.declare(0, None, [{**call, "tool_call_id": call_id, "original_id": original}])
+        identities.append(Identity(usable, call_id))
     return identities
 
 
@@ -202,5 +218,5 @@ def _repeated(
 
 
 def is_repeat(identities: Sequence[Identity | None]) -> bool:
-    """Whether a turn is a duplicate (MEM-2): it declares calls, each repeating a call of an earlier turn."""
-    return bool(identities) and all(i and i.repeats and i.repeats.turn != THIS_TURN for i in identities)
+    """Whether a turn is a duplicate (MEM-2)."""
+    return bool(identities) and all(identity and identity.repeats for identity in identities)

@@ -55,8 +55,9 @@ def _leader(call: str, leader: dict[str, str]) -> str:
 
 
 def _bared(before: list[int], left: list[int], facts: dict[int, EntryFacts]) -> bool:
-    """Whether a result whose turn stands behind it would come to lead, where no provider would see it."""
-    led = set(_leading(before, facts))
+    """Whether a result whose turn stands behind it would come to lead, where no provider would see it; one
+    that led already is no reason."""
+    led = before[:1]
     declared = {call for entry in left if facts[entry].role != "tool" for call in facts[entry].call_ids}
     return any(
         entry not in led and not declared.isdisjoint(facts[entry].call_ids) for entry in _leading(left, facts)

@@ -369,7 +369,7 @@ class Model:
             leaving |= {entry.number for entry in group}
         rest = [entry for entry in counted if entry.number not in leaving]
         ids = {call.id for entry in rest for call in entry.calls}
-        led = self._leading(counted)
+        led = counted[:1]
         leads = any(e.result_of in ids - {None} for e in self._leading(rest) if e not in led)
         if leaving and not leads:
             for entry in counted:

@@ -266,7 +266,7 @@ def test_a_repeat_further_up_in_the_turn_is_known_under_the_original_id_that_it_
 
 
 def test_a_turn_that_reuses_an_id_beside_a_repeat_of_it_answers_the_repeat() -> None:
-    past = Given([turn("a"), result("a", "")], turn(call("a", {"x": 1})), result("a", "one"))
+    past = Given([turn("a"), result("a", ""), turn(call("a", {"x": 1})), result("a", "one")])
     past.when([turn(call("a-2", {"x": 2}), call("a", {"x": 1})), result("a", "interrupted", healed=True)])
     assert [m["role"] for m in past.store.buffer(CID)] == [
         "assistant",
