@@ -179,3 +179,25 @@ def test_salvage_of_a_sound_store_is_a_plain_export(cats: Path) -> None:
     ran = run("export", "--salvage", store=cats)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == run("export", store=cats).out
+
+
+def test_a_take_is_settled_by_the_start_of_its_id(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    ids = iter(["artifact-1", "ab-1", "artifact-2", "ab-2"])
+    with ConversationStore(path, new_id=lambda: next(ids)) as store:
+        for execution in ("e1", "e2"):
+            store.hold("c", execution, [{"type": "link", "payload": {}, "tool_call_id": None}])
+            store.take("c", execution)
+    assert run("takes", "--confirm", "ab", store=path).code == 2
+    assert run("takes", "--confirm", "ab-1", store=path).code == 0
+    assert run("takes", "--put-back", "a", store=path).code == 0
+    assert run("takes", "--json", store=path).json == []
+
+
+def test_an_export_names_what_no_provider_would_accept(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with ConversationStore(path) as store:
+        store.append("c", {"role": "tool", "tool_call_id": "lost", "content": "of no call"})
+    ran = run("export", store=path)
+    assert ran.code == 0
+    assert "position 0: no turn declares the result's call" in ran.err
