@@ -107,7 +107,11 @@ class Location:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    """0 for a file that is not there, or no longer: another process may be tidying its log away."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _writable(folder: Path) -> bool:

@@ -190,3 +190,13 @@ def test_segments_of_a_log_that_was_cut_off_and_grew_otherwise_are_not_believed(
         before = store.buffer(CID)
     with ConversationStore(path) as store:
         assert store.buffer(CID) == before
+
+
+def test_a_log_that_is_tidied_away_while_a_store_is_opened_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.db"
+    ConversationStore(path).close()
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda self: self.name.endswith("-wal") or exists(self))
+    ConversationStore(path).close()
