@@ -97,7 +97,7 @@ class ConversationApplication(Application[str]):
         live = self._live(conversation_id)
         place = self.location.place
         # a long log is read before the others are made to wait; then only what came in between
-        if not live.version:
+        if not (live.version and live.whole):
             with self.recorder.datastore.reading(deadline) as log, live.held(deadline, place):
                 self._catch_up(live, log, whole=True)
         with self.recorder.datastore.writing(deadline) as log:
