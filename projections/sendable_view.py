@@ -42,7 +42,7 @@ class SendableView:
 
     def apply(self, event: DomainEvent) -> None:
         """Sees to what an event changes before the end; call it before the buffer view has applied it."""
-        if isinstance(event, EntriesEvicted):
+        if event.__class__ is EntriesEvicted:
             self._forget()
         elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
             place = self._place_of.pop(event.entry)
@@ -51,7 +51,10 @@ class SendableView:
 
     def read(self, buffer: BufferView) -> tuple[list[Flat], list[Drop]]:
         """The normalized list, sharing its messages with this view, and the drops."""
-        self._settle_plain(buffer)
+        if self._count < len(buffer):
+            self._settle_plain(buffer)
+        if self._count == len(buffer):
+            return self._systems + self._others, self._drops.copy()
         items, drops = self._items(buffer)
         if items and self._settle(buffer, items, drops):
             items, drops = self._items(buffer)
