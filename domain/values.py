@@ -185,6 +185,10 @@ def digest(text: str) -> str:
 
 def copied(value: Any) -> Any:
     """A JSON value that shares nothing with this one that can change."""
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    return [copied(item) for item in value] if isinstance(value, list) else value
+    if value.__class__ is dict:
+        copy = value.copy()  # at once, then what of it is a container: most is not
+        for key, item in value.items():
+            if item.__class__ is dict or item.__class__ is list:
+                copy[key] = copied(item)
+        return copy
+    return [copied(item) for item in value] if value.__class__ is list else value
