@@ -71,7 +71,7 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
         if version != buffer.version + VERSIONS or checksum != _checksum(conversation_id, segment):
             break
         try:
-            buffer.load(version, from_json(segment.changes, cache_strings="keys"))
+            buffer.load(version, from_json(segment.changes, cache_strings="all"))
         except (ValueError, TypeError, KeyError, IndexError):
             return None  # one left over from a log that was cut off and has grown otherwise since
         digest, total = own_digest, total + row_bytes
