@@ -8,7 +8,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from sqlite3 import IntegrityError
 from typing import Any
@@ -177,7 +177,7 @@ class ConversationApplication(Application[str]):
         to = at if isinstance(at, int) else None
         if to is not None and not whole:
             live.start_from_segments(log, to)
-        for row in self._pages(live.conversation_id, log, live.version, to):
+        for row in self.rows(live.conversation_id, live.version, to, log):
             event = self.mapper.decoded(row)
             if isinstance(at, datetime) and event.time > at:
                 break
@@ -197,25 +197,19 @@ class ConversationApplication(Application[str]):
         if not live.version and not whole:
             live.start_from_segments(log)
         if whole and not live.whole:
-            rows = self._pages(live.conversation_id, log, 0, live.version)
+            rows = self.rows(live.conversation_id, 0, live.version, log)
             live.complete((row, self.mapper.decoded(row)) for row in rows)
-        for row in self._pages(live.conversation_id, log, live.version, None):
+        for row in self.rows(live.conversation_id, live.version, None, log):
             live.absorb(row, self.mapper.decoded(row))
         live.caught_up = True
 
-    def _pages(self, conversation_id: str, log: Log, after: int, to: int | None) -> Iterator[StoredEvent]:
+    def rows(
+        self, conversation_id: str, after: int = 0, to: int | None = None, log: Log | None = None
+    ) -> Iterator[StoredEvent]:
+        """The raw rows, page by page; without a `log` no connection is held between pages."""
         while True:
-            rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
-            yield from rows
-            if len(rows) < PAGE_ROWS:
-                return
-            after = rows[-1].originator_version
-
-    def rows(self, conversation_id: str, after: int = 0, to: int | None = None) -> Iterator[StoredEvent]:
-        """The raw rows, page by page, no transaction held between pages."""
-        while True:
-            with self.read_log() as log:
-                rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
+            with nullcontext(log) if log else self.read_log() as lent:
+                rows = lent.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
             yield from rows
             if len(rows) < PAGE_ROWS:
                 return
