@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from turnledger.domain.conversation import Conversation
-from turnledger.domain.events import ConversationStarted, DomainEvent, Envelope
+from turnledger.domain.events import BEGINNINGS, ConversationStarted, DomainEvent, Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Changes:
         self, event_class: type[DomainEvent], *, execution_id: str | None = None, **payload: Any
     ) -> None:
         """Adds an event; the first of a conversation brings `ConversationStarted` before it."""
-        if not self.state.version:
+        if not self.state.version and event_class not in BEGINNINGS:
             self._add(ConversationStarted, started_id=self.origin.conversation_id, window=self.origin.window)
         self._add(event_class, execution_id, **payload)
 

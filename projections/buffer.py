@@ -1,15 +1,19 @@
 """The stored buffer: its entries in order, with their contents, as the events left them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from turnledger.domain.events import (
     CallHealed,
+    CarriedEntry,
+    ConversationForked,
     DomainEvent,
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
 from turnledger.domain.values import copied
 
@@ -19,7 +23,7 @@ class Entry:
     """One entry of a buffer: its stable number, its position there, and where it came from.
 
     `version` and `time` are those of the event that added it; a later real result (MEM-10) changes only
-    `content` and `metadata`.
+    `content` and `metadata`. What a fork has from its source keeps its number and time; its version is 1.
     """
 
     number: int
@@ -93,6 +97,26 @@ class BufferView:
                     self._rows.pop(entry, None)
                 self._left.extend(event.evicted)
                 self._order = [entry for entry in self._order if entry in self._rows]
+            case SummaryInserted():
+                self._add(event, event.entry, event.role, event.content, event.metadata)
+                self._order.insert(self._position(event.behind) + 1 if event.behind else 0, event.entry)
+            case ConversationForked():
+                standing = set(event.buffer)
+                self._carry(event.version, [entry for entry in event.entries if entry.entry in standing])
+                self._order = list(event.buffer)
+
+    def _carry(self, version: int, entries: Iterable[CarriedEntry]) -> None:
+        for entry in entries:
+            self._rows[entry.entry] = Row(
+                entry.entry,
+                version,
+                entry.time.isoformat(),
+                entry.turn_id,
+                entry.execution_id,
+                entry.role,
+                entry.content,
+                entry.metadata,
+            )
 
     def _add(self, event: DomainEvent, entry: int, role: str, content: Any, metadata: dict[str, Any]) -> None:
         envelope = event.envelope
@@ -116,6 +140,17 @@ class BufferView:
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def __contains__(self, entry: int) -> bool:
+        return entry in self._rows
+
+    def behind(self, entry: int) -> list[int]:
+        """The numbers of the entries that stand behind this one, in order."""
+        return self._order[self._position(entry) + 1 :]
+
+    def row_at(self, position: int) -> Row | None:
+        """The entry at a position, None behind the end; its contents are shared with this view."""
+        return Row._make(self._rows[self._order[position]]) if position < len(self._order) else None
 
     def plain_rows(self, first: int = 0) -> list[Row]:
         """The same as `rows`; those that come from a segment are lists, without names."""

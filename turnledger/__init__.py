@@ -13,6 +13,7 @@ from turnledger.domain.delivering import (
 )
 from turnledger.domain.errors import (
     ArtifactDropped,
+    ConversationExists,
     ConversationNotFound,
     CorruptEvent,
     IdempotencyConflict,
@@ -22,6 +23,7 @@ from turnledger.domain.errors import (
     InvalidMessage,
     NewerLog,
     NotAStore,
+    RequestNotFound,
     StoreBusy,
     StoreClosed,
     StoreDamaged,
@@ -41,17 +43,24 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    CarriedDelivery,
+    CarriedEntry,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
     Envelope,
     MessageAppended,
     PlaceholderReplaced,
+    RequestRecorded,
+    SummaryInserted,
 )
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
 from turnledger.projections.buffer import Entry
+from turnledger.projections.diff import Diff, Difference
+from turnledger.projections.history import BufferChange, HeldChange, HistoryRow, SendableChange
 from turnledger.projections.sendable import Sendable, assemble, message_from_text, normalize
 from turnledger.store import ConversationStore
 
@@ -68,12 +77,19 @@ __all__ = [
     "AsyncEventReading",
     "AuditReport",
     "AuditedConversation",
+    "BufferChange",
     "CallHealed",
+    "CarriedDelivery",
+    "CarriedEntry",
+    "ConversationExists",
+    "ConversationForked",
     "ConversationNotFound",
     "ConversationStarted",
     "ConversationStore",
     "ConversationSummary",
     "CorruptEvent",
+    "Diff",
+    "Difference",
     "DomainEvent",
     "Drop",
     "EntriesEvicted",
@@ -82,7 +98,9 @@ __all__ = [
     "EventReading",
     "Finding",
     "HeldArtifact",
+    "HeldChange",
     "HeldLimits",
+    "HistoryRow",
     "HoldResult",
     "IdempotencyConflict",
     "ImportConflict",
@@ -97,13 +115,17 @@ __all__ = [
     "PutBackResult",
     "Refused",
     "RefusedArtifact",
+    "RequestNotFound",
+    "RequestRecorded",
     "Sendable",
+    "SendableChange",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",
     "StoreFull",
     "StoreNotFound",
     "StoreUnwritable",
+    "SummaryInserted",
     "Take",
     "TakeNotFound",
     "TakeSettled",

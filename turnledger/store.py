@@ -29,11 +29,14 @@ from turnledger.infrastructure.commands import (
     log_differing,
     warn_of,
 )
+from turnledger.infrastructure.comparing import Station, diff, rows_of
 from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.location import SYNCHRONOUS, Location
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
 from turnledger.projections.audit import AuditedConversation, AuditReport
 from turnledger.projections.buffer import Entry
+from turnledger.projections.diff import OF, Diff, Of
+from turnledger.projections.history import HistoryRow
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import Sendable, fresh, normalized_items
 from turnledger.projections.wire import wire
@@ -410,10 +413,39 @@ class ConversationStore:
         With `damaged="skip"` sound events only; its `.damaged` then lists what is not.
         """
         checked_id("conversation_id", conversation_id)
-        for bound in (after, to):
-            if bound is not None:
-                _checked_version(bound)
+        _check_range(after, to)
         return EventReading(self._application, conversation_id, after=after, to=to, damaged=damaged)
+
+    def history(self, conversation_id: str, *, after: int = 0, to: int | None = None) -> Iterator[HistoryRow]:
+        """A row for each version behind `after`, up to `to`: its event, and what that changed.
+
+        Told are the buffer, the held lists and the sendable list. Made as they are asked for, each at the
+        cost of its change. Raises `ConversationNotFound` at the call.
+        """
+        checked_id("conversation_id", conversation_id)
+        _check_range(after, to)
+        return rows_of(self._application, conversation_id, after, to)
+
+    def diff(
+        self,
+        conversation_id: str,
+        a: int | datetime,
+        b: int | datetime,
+        *,
+        of: Of = "sendable",
+        other: str | None = None,
+    ) -> Diff:
+        """What differs between two versions (or times), message by message, and which event began it.
+
+        With `other`, `b` is a version of that conversation, and the two must have a common past: one is a
+        fork of the other, or both come from one. See `Diff` for `first_changed`, the position at which a
+        provider's prompt cache stops matching, and `cause`. Raises `InvalidArgument` where there is no common
+        past, and what every reading raises.
+        """
+        if of not in OF:
+            raise InvalidArgument(f"of must be one of {', '.join(OF)}, not {of!r}")
+        stations = self._station(conversation_id, a), self._station(other or conversation_id, b)
+        return diff(self._application, *stations, of, other)
 
     def version(self, conversation_id: str) -> int:
         """How many events the conversation has."""
@@ -494,6 +526,11 @@ class ConversationStore:
         }
         return tuple(kept[artifact_id] for artifact_id in artifact_ids)
 
+    def _station(self, conversation_id: str, at: int | datetime) -> Station:
+        """A conversation at a version that it has, given as such or as a time."""
+        with self._reading(conversation_id, at) as live:
+            return Station(conversation_id, live.version)
+
     @contextmanager
     def _reading(self, conversation_id: str, at: At = None, *, whole: bool = False) -> Iterator[Live]:
         checked_id("conversation_id", conversation_id)
@@ -502,6 +539,12 @@ class ConversationStore:
             _checked_version(moment)
         with self._application.reading(conversation_id, moment, whole=whole) as live:
             yield live
+
+
+def _check_range(after: Any, to: Any) -> None:
+    _checked_version(after)
+    if to is not None:
+        _checked_version(to)
 
 
 def _checked_version(value: Any) -> None:
