@@ -35,6 +35,10 @@ class Changes:
         self._batch = conversation.version + 1
         self._time = max(origin.time, conversation.time or origin.time)
 
+    def not_before(self, time: datetime) -> None:
+        """What is recorded comes no earlier than that, whatever the clock says."""
+        self._time = max(self._time, time)
+
     def record(
         self, event_class: type[DomainEvent], *, execution_id: str | None = None, **payload: Any
     ) -> None:

@@ -1,7 +1,7 @@
 """Events to bytes and back: strict JSON, a hash chain, a closed table of topics, upcasts on the way in.
 
 Stored bytes are one JSON object: the payload's fields and `envelope`, of both only what differs from its
-default (`batch` from `version`). The conversation's id stands in the row, and in `ConversationStarted`.
+default (`batch` from `version`). The conversation's id stands in the row, and in its first event.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,14 @@ from pydantic_core import from_json, to_json
 from turnledger.domain.errors import CorruptEvent, NewerLog
 from turnledger.domain.events import (
     TOPICS,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
+from turnledger.domain.forking import refuse_oversized_fork
 from turnledger.domain.messages import refuse_oversized
 
 _READERS: dict[str, TypeAdapter[DomainEvent]] = {topic: TypeAdapter(cls) for topic, cls in TOPICS.items()}
@@ -78,6 +81,10 @@ class ConversationMapper(Mapper[str]):
         state = to_json(payload | {"envelope": envelope})
         if isinstance(event, MessageAppended | PlaceholderReplaced):
             refuse_oversized(event.index, len(state))
+        elif isinstance(event, SummaryInserted):
+            refuse_oversized(0, len(state))
+        elif isinstance(event, ConversationForked):
+            refuse_oversized_fork(event, len(state))
         return StoredEvent(event.conversation_id, event.version, event.TOPIC, state)
 
     def chained(self, events: Sequence[DomainEvent], previous: str) -> list[tuple[StoredEvent, DomainEvent]]:
@@ -112,7 +119,10 @@ class ConversationMapper(Mapper[str]):
             raise CorruptEvent(
                 conversation_id, row.originator_version, f"the row holds the event of version {event.version}"
             )
-        if isinstance(event, ConversationStarted) and event.started_id != conversation_id:
+        if (
+            isinstance(event, ConversationStarted | ConversationForked)
+            and event.started_id != conversation_id
+        ):
             raise CorruptEvent(conversation_id, 1, f"the row holds the start of {event.started_id!r}")
         return event
 

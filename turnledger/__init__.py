@@ -3,6 +3,7 @@
 from turnledger.aio import AsyncConversationStore, AsyncEventReading
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.artifacts import Artifact, HeldLimits, RefusedArtifact
+from turnledger.domain.compacting import CompactResult
 from turnledger.domain.delivering import (
     HeldArtifact,
     HoldResult,
@@ -55,12 +56,16 @@ from turnledger.domain.events import (
     RequestRecorded,
     SummaryInserted,
 )
+from turnledger.domain.forking import ForkResult
+from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
+from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
 from turnledger.projections.buffer import Entry
 from turnledger.projections.diff import Diff, Difference
 from turnledger.projections.history import BufferChange, HeldChange, HistoryRow, SendableChange
+from turnledger.projections.inbox import InboxItem
 from turnledger.projections.sendable import Sendable, assemble, message_from_text, normalize
 from turnledger.store import ConversationStore
 
@@ -81,6 +86,7 @@ __all__ = [
     "CallHealed",
     "CarriedDelivery",
     "CarriedEntry",
+    "CompactResult",
     "ConversationExists",
     "ConversationForked",
     "ConversationNotFound",
@@ -97,6 +103,8 @@ __all__ = [
     "Envelope",
     "EventReading",
     "Finding",
+    "ForkResult",
+    "Head",
     "HeldArtifact",
     "HeldChange",
     "HeldLimits",
@@ -104,6 +112,7 @@ __all__ = [
     "HoldResult",
     "IdempotencyConflict",
     "ImportConflict",
+    "InboxItem",
     "InvalidArgument",
     "InvalidId",
     "InvalidMessage",
@@ -113,6 +122,8 @@ __all__ = [
     "NotAStore",
     "PlaceholderReplaced",
     "PutBackResult",
+    "RebuiltRequest",
+    "RecordedRequest",
     "Refused",
     "RefusedArtifact",
     "RequestNotFound",
