@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from turnledger.domain.conversation import Conversation
-from turnledger.domain.events import ConversationStarted, DomainEvent, Envelope
+from turnledger.domain.events import BEGINNINGS, ConversationStarted, DomainEvent, Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,15 @@ class Changes:
         self._batch = conversation.version + 1
         self._time = max(origin.time, conversation.time or origin.time)
 
+    def not_before(self, time: datetime) -> None:
+        """What is recorded comes no earlier than that, whatever the clock says."""
+        self._time = max(self._time, time)
+
     def record(
         self, event_class: type[DomainEvent], *, execution_id: str | None = None, **payload: Any
     ) -> None:
         """Adds an event; the first of a conversation brings `ConversationStarted` before it."""
-        if not self.state.version:
+        if not self.state.version and event_class not in BEGINNINGS:
             self._add(ConversationStarted, started_id=self.origin.conversation_id, window=self.origin.window)
         self._add(event_class, execution_id, **payload)
 

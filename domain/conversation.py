@@ -19,11 +19,15 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    CarriedEntry,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    RequestRecorded,
+    SummaryInserted,
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
 from turnledger.domain.overlay import Overlay, adopt
@@ -34,13 +38,14 @@ KEYS_REMEMBERED = 10_000
 
 class EntryFacts(NamedTuple):
     """What decisions know of an entry: its role, the usable ids of its calls (or the one that it answers),
-    for a turn that calls what it says and declares, and whether it has left the buffer."""
+    for a turn that calls what it says and declares, whether it has left the buffer, or is a summary."""
 
     role: str
     call_ids: tuple[str, ...] = ()
     content: int = 0
     calls: Sequence[Mapping[str, Any]] = ()
     evicted: bool = False
+    summary: bool = False
 
     def says(self, content: int, calls: list[int]) -> bool:
         """Whether a turn has this text and these calls, by their likeness."""
@@ -49,7 +54,7 @@ class EntryFacts(NamedTuple):
     @property
     def counts(self) -> bool:
         """Whether a window counts it."""
-        return self.role not in SYSTEM_ROLES
+        return self.role not in SYSTEM_ROLES and not self.summary
 
 
 class KeyUse(NamedTuple):
@@ -139,6 +144,9 @@ class Conversation:
         self._changed(event)
         self.newest_entry = event.entry
         self.buffer.append(event.entry)
+        self._entered(event)
+
+    def _entered(self, event: MessageAppended | CarriedEntry) -> None:
         if event.role == "tool":
             self._answered(event.entry, event.content, event.metadata)
             return
@@ -148,7 +156,7 @@ class Conversation:
         if event.role == "user":
             self.newest_user = event.entry
 
-    def _turn(self, event: MessageAppended, calls: list[dict[str, Any]]) -> EntryFacts:
+    def _turn(self, event: MessageAppended | CarriedEntry, calls: list[dict[str, Any]]) -> EntryFacts:
         declared = self.calls.declare(event.entry, event.turn_id, calls)
         for call in declared:
             if self.calls.is_open(call.call_id):
@@ -184,6 +192,30 @@ class Conversation:
         self.buffer = [entry for entry in self.buffer if entry not in gone]
         for entry in event.evicted:
             self.entries[entry] = self.entries[entry]._replace(evicted=True)
+
+    def _summarized(self, event: SummaryInserted) -> None:
+        """It says nothing new: `newest_user` and the newest turn stay who they are, open calls open."""
+        self._changed(event)
+        self.newest_entry = event.entry
+        self.buffer.insert(self.position(event.behind) + 1 if event.behind else 0, event.entry)
+        self.entries[event.entry] = EntryFacts(event.role, summary=True)
+
+    def _forked(self, event: ConversationForked) -> None:
+        self._changed(event)
+        self.window = event.window
+        for carried in event.entries:
+            if carried.summary:
+                self.entries[carried.entry] = EntryFacts(carried.role, summary=True)
+            else:
+                self._entered(carried)
+        self.buffer = list(event.buffer)
+        for entry in self.entries.keys() - set(event.buffer):
+            self.entries[entry] = self.entries[entry]._replace(evicted=True)
+        self.newest_entry, self.newest_user = event.newest_entry, event.newest_user
+        self.calls.newest_turn = event.newest_turn
+
+    def _requested(self, event: RequestRecorded) -> None:
+        """What was sent is no part of what is decided on."""
 
     def _held(self, event: ArtifactsHeld) -> None:
         self.own_shelf.hold(event.execution_id or "", event.held, event.version)
@@ -231,4 +263,7 @@ _EVOLVERS: dict[type[DomainEvent], Any] = {
     ArtifactsDelivered: Conversation._delivered,
     ArtifactsPutBack: Conversation._put_back,
     ArtifactsDiscarded: Conversation._discarded,
+    SummaryInserted: Conversation._summarized,
+    RequestRecorded: Conversation._requested,
+    ConversationForked: Conversation._forked,
 }

@@ -41,6 +41,14 @@ class ConversationNotFound(TurnledgerError, LookupError):
     """No conversation of that id has an event."""
 
 
+class ConversationExists(TurnledgerError, ValueError):
+    """There is a conversation of that id already: give the fork another."""
+
+
+class RequestNotFound(TurnledgerError, LookupError):
+    """The conversation has no recorded request of that number."""
+
+
 class TakeNotFound(TurnledgerError, LookupError):
     """The conversation has no take of that id."""
 

@@ -85,7 +85,10 @@ class DomainEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationStarted(DomainEvent):
-    """The first event. `window` is the number of entries that the buffer keeps, or None for all."""
+    """The first event, unless another conversation gave the state (`ConversationForked`).
+
+    `window` is the number of entries that the buffer keeps, or None for all.
+    """
 
     TOPIC: ClassVar[str] = "turnledger.ConversationStarted"
 
@@ -134,7 +137,8 @@ class PlaceholderReplaced(DomainEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesEvicted(DomainEvent):
-    """Entries left the buffer because of its window, in the order in which they stood."""
+    """Entries left the buffer, in the order in which they stood: because of its window, or, where it is the
+    first event of its call, for the summary that follows."""
 
     TOPIC: ClassVar[str] = "turnledger.EntriesEvicted"
 
@@ -202,6 +206,90 @@ class ArtifactsDiscarded(DomainEvent):
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryInserted(DomainEvent):
+    """A summary became an entry in the place of those that left just before: directly behind `behind`, or at
+    the front where that is 0. It is no turn of the conversation, and no window counts it."""
+
+    TOPIC: ClassVar[str] = "turnledger.SummaryInserted"
+
+    entry: int
+    behind: int
+    role: str
+    content: Any = None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecorded(DomainEvent):
+    """A list was sent to a model: the state at version `of_version` as `provider` has it (None: flat), by
+    rendering number `rendering`; `digest` is the SHA-256 of the very list, `messages` its length."""
+
+    TOPIC: ClassVar[str] = "turnledger.RequestRecorded"
+
+    of_version: int
+    provider: str | None = None
+    model: str | None = None
+    rendering: int
+    digest: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedEntry:
+    """An entry as a fork has it from its source; `time` is when it was added there."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    entry: int
+    time: AwareDatetime
+    turn_id: str | None = None
+    execution_id: str | None = None
+    role: str
+    content: Any = None
+    metadata: dict[str, Any]
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedDelivery:
+    """What was delivered on an entry before the fork: ids of artifacts, whose payloads are in the log of
+    `conversation_id`. The delivery counts there."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    entry: int
+    conversation_id: str
+    artifact_ids: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationForked(DomainEvent):
+    """The first event of a conversation that starts from the state of another at a version.
+
+    `source_digest` is the SHA-256 of the stored bytes of the source's event at that version. `entries`, by
+    number, are those of its buffer and, of what had left that, the turns and results whose calls stay known;
+    `buffer` names the former in their order.
+    """
+
+    TOPIC: ClassVar[str] = "turnledger.ConversationForked"
+
+    started_id: str
+    source_id: str
+    source_version: int
+    source_digest: str
+    window: int | None = None
+    entries: list[CarriedEntry]
+    buffer: list[int]
+    newest_entry: int
+    newest_user: int | None = None
+    newest_turn: int | None = None
+    delivered: list[CarriedDelivery] = field(default_factory=list)
+
+
+BEGINNINGS = (ConversationStarted, ConversationForked)
+"""What the first event of a conversation can be, and no other event."""
+
 EVENT_CLASSES: tuple[type[DomainEvent], ...] = (
     ConversationStarted,
     MessageAppended,
@@ -213,5 +301,8 @@ EVENT_CLASSES: tuple[type[DomainEvent], ...] = (
     ArtifactsDelivered,
     ArtifactsPutBack,
     ArtifactsDiscarded,
+    SummaryInserted,
+    RequestRecorded,
+    ConversationForked,
 )
 TOPICS: Mapping[str, type[DomainEvent]] = {cls.TOPIC: cls for cls in EVENT_CLASSES}

@@ -1,4 +1,5 @@
-"""Which entries leave a full window: never a call without its results (section 2, *Window*)."""
+"""Which entries leave a full window, or give way to a summary: never a call without its results (section 2,
+*Window*)."""
 
 from collections.abc import Collection
 from itertools import takewhile
@@ -14,13 +15,29 @@ def leaving(conversation: Conversation, added: Collection[int]) -> list[int]:
     window = conversation.window
     if window is None or len(conversation.buffer) <= window:
         return []
+    kept = {*added, conversation.newest_user, *conversation.open_calls.values()}
+    return _oldest(conversation, kept, window)
+
+
+def older(conversation: Conversation, keep_last: int) -> list[int]:
+    """The entries that a summary can stand for, in the order in which they stand: all units of which nothing
+    is among the last `keep_last` entries that a window counts, and no call is open."""
+    counted = [entry for entry in conversation.buffer if conversation.entries[entry].counts]
+    return _oldest(
+        conversation,
+        {*counted[max(len(counted) - keep_last, 0) :], *conversation.open_calls.values()},
+        entries_max=0,
+    )
+
+
+def _oldest(conversation: Conversation, kept: Collection[int | None], entries_max: int) -> list[int]:
+    """Of the entries that count those that leave until `entries_max` are left, `kept` never."""
     facts = {entry: conversation.entries[entry] for entry in conversation.buffer}
     counted = [entry for entry in conversation.buffer if facts[entry].counts]
-    kept = {*added, conversation.newest_user, *conversation.open_calls.values()}
-    units = [unit for unit in _units(counted, facts) if kept.isdisjoint(unit)]
+    units = [unit for unit in _units(counted, facts) if not any(entry in kept for entry in unit)]
     gone: set[int] = set()
     for unit in units:
-        if len(counted) - len(gone) <= window:
+        if len(counted) - len(gone) <= entries_max:
             break
         gone.update(unit)
     left = [entry for entry in counted if entry not in gone]

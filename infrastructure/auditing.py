@@ -1,6 +1,6 @@
 """Feeds the audit: the rows of a conversation page by page, the folds that it checks, and what is cached."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eventsourcing.persistence import StoredEvent
@@ -9,14 +9,25 @@ from turnledger.domain.appending import Appending
 from turnledger.domain.changes import Changes, Origin
 from turnledger.domain.conversation import Conversation
 from turnledger.domain.errors import ConversationNotFound, CorruptEvent, NewerLog, StoreDamaged
-from turnledger.domain.events import DomainEvent
+from turnledger.domain.events import ConversationForked, DomainEvent
+from turnledger.domain.heads import Head
 from turnledger.domain.messages import read_message
+from turnledger.domain.pairing import Item
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.mapper import digest_of
-from turnledger.projections.audit import AuditedConversation, AuditReport, Finding, HistoryAudit, Row
-from turnledger.projections.audit.report import DECODING
+from turnledger.infrastructure.requests import digest_of_sent
+from turnledger.projections.audit import (
+    AuditedConversation,
+    AuditReport,
+    Finding,
+    HistoryAudit,
+    OriginAudit,
+    Row,
+)
+from turnledger.projections.audit.report import ANCHORS, DECODING
+from turnledger.projections.providers import PROVIDERS, RENDERINGS
 from turnledger.projections.sendable import normalize, normalized_items
 from turnledger.projections.sendable_view import SendableView
 from turnledger.projections.wire import wire
@@ -61,8 +72,16 @@ class Rebuilt:
         return [(row.number, row.stored) for row in self.live.buffer.rows()]
 
     def sendable(self) -> list[dict[str, Any]]:
+        return [item.flat() for item in self._items()]
+
+    def _items(self) -> list[Item]:
         items, _ = normalized_items([row.stored for row in self.live.buffer.rows()])
-        return [item.flat() for item in items]
+        return items
+
+    def sent_digest(self, provider: str | None, rendering: int) -> str | None:
+        if RENDERINGS.get(provider) != rendering:
+            return None
+        return digest_of_sent(self.sendable() if provider is None else PROVIDERS[provider](self._items())[1])
 
     def normalized(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return normalize(messages).messages
@@ -92,37 +111,82 @@ class Rebuilt:
 
 
 def audit(
-    application: ConversationApplication, conversation_id: str | None, progress: Progress | None
+    application: ConversationApplication,
+    conversation_id: str | None,
+    anchors: Sequence[Head],
+    progress: Progress | None,
 ) -> AuditReport:
     """Audits one conversation, or all; calls `progress` with each as it is done.
 
-    Raises `ConversationNotFound`; a damaged event, or page of the file, is a finding of its conversation.
+    Raises `ConversationNotFound`; a damaged event, or page of the file, is a finding of its conversation, and
+    so is an anchor of a conversation that is not there.
     """
+    due: dict[str, list[Head]] = {}
+    for anchor in anchors:
+        due.setdefault(anchor.conversation_id, []).append(anchor)
     if conversation_id is not None and not application.version(conversation_id):
-        raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
+        if conversation_id not in due:
+            raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
+        return AuditReport((_gone(conversation_id, due[conversation_id], progress),))
     audited = []
     for found in application.conversation_ids() if conversation_id is None else (conversation_id,):
         try:
-            audited.append(_audited(application, found))
+            audited.append(
+                _audited(application, found, due.pop(found, ()), to_the_root=found == conversation_id)
+            )
         except StoreDamaged as error:
             finding = Finding(found, DECODING, str(error))
             audited.append(AuditedConversation(found, 0, 0, (finding,)))
         if progress is not None:
             progress(audited[-1])
+    if conversation_id is None:
+        audited += [_gone(missing, heads, progress) for missing, heads in due.items()]
     return AuditReport(tuple(audited))
 
 
-def _audited(application: ConversationApplication, conversation_id: str) -> AuditedConversation:
+def _gone(conversation_id: str, heads: Sequence[Head], progress: Progress | None) -> AuditedConversation:
+    """An anchored conversation of which the log has no event."""
+    newest = max(head.version for head in heads)
+    finding = Finding(
+        conversation_id, ANCHORS, f"version {newest} was anchored, and the conversation is not in this store"
+    )
+    audited = AuditedConversation(conversation_id, 0, 0, (finding,))
+    if progress is not None:
+        progress(audited)
+    return audited
+
+
+def _audited(
+    application: ConversationApplication,
+    conversation_id: str,
+    anchors: Sequence[Head],
+    *,
+    to_the_root: bool,
+) -> AuditedConversation:
     version = application.version(conversation_id)
     rebuilt = Rebuilt(conversation_id)
-    history = HistoryAudit(conversation_id, rebuilt)
+    history = HistoryAudit(conversation_id, rebuilt, anchors)
     for row in application.rows(conversation_id, BEFORE_ALL, version):
         history.see(_read(application, row))
     history.finish(version)
+    _follow(application, history, to_the_root=to_the_root)
     if history.is_rebuilt:
         _compare_segments(application, history, rebuilt)
     _compare_cached(application, history, rebuilt.live if history.is_rebuilt else None)
     return history.result(version)
+
+
+def _follow(application: ConversationApplication, history: HistoryAudit, *, to_the_root: bool) -> None:
+    """Holds a fork against its source, and, where it alone is audited, that against its own, and so on."""
+    forked, seen = history.forked, {history.conversation_id}
+    while forked is not None and forked.source_id not in seen:
+        seen.add(forked.source_id)
+        origin = OriginAudit(forked)
+        for row in application.rows(forked.source_id, BEFORE_ALL, forked.source_version):
+            origin.see(_read(application, row))
+        origin.finish(history.findings)
+        beginning = origin.beginning if to_the_root else None
+        forked = beginning if isinstance(beginning, ConversationForked) else None
 
 
 def _read(application: ConversationApplication, row: StoredEvent) -> Row:

@@ -1,7 +1,7 @@
 """Events to bytes and back: strict JSON, a hash chain, a closed table of topics, upcasts on the way in.
 
 Stored bytes are one JSON object: the payload's fields and `envelope`, of both only what differs from its
-default (`batch` from `version`). The conversation's id stands in the row, and in `ConversationStarted`.
+default (`batch` from `version`). The conversation's id stands in the row, and in its first event.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,14 @@ from pydantic_core import from_json, to_json
 from turnledger.domain.errors import CorruptEvent, NewerLog
 from turnledger.domain.events import (
     TOPICS,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
+from turnledger.domain.forking import refuse_oversized_fork
 from turnledger.domain.messages import ENCODED_BYTES_MAX, refuse_oversized
 
 _READERS: dict[str, TypeAdapter[DomainEvent]] = {topic: TypeAdapter(cls) for topic, cls in TOPICS.items()}
@@ -80,8 +83,8 @@ class ConversationMapper(Mapper[str]):
         }
         payload["envelope"] = envelope
         state = to_json(payload)
-        if len(state) > ENCODED_BYTES_MAX and isinstance(event, MessageAppended | PlaceholderReplaced):
-            refuse_oversized(event.index, len(state))
+        if len(state) > ENCODED_BYTES_MAX:
+            _refuse_oversized(event, len(state))
         return StoredEvent(event.conversation_id, given.version, event.TOPIC, state)
 
     def chained(self, events: Sequence[DomainEvent], previous: str) -> tuple[list[StoredEvent], list[str]]:
@@ -119,9 +122,22 @@ class ConversationMapper(Mapper[str]):
             raise CorruptEvent(
                 conversation_id, row.originator_version, f"the row holds the event of version {version}"
             )
-        if isinstance(event, ConversationStarted) and event.started_id != conversation_id:
+        if (
+            isinstance(event, ConversationStarted | ConversationForked)
+            and event.started_id != conversation_id
+        ):
             raise CorruptEvent(conversation_id, 1, f"the row holds the start of {event.started_id!r}")
         return event
+
+
+def _refuse_oversized(event: DomainEvent, encoded_bytes: int) -> None:
+    match event:
+        case MessageAppended() | PlaceholderReplaced():
+            refuse_oversized(event.index, encoded_bytes)
+        case SummaryInserted():
+            refuse_oversized(0, encoded_bytes)
+        case ConversationForked():
+            refuse_oversized_fork(event, encoded_bytes)
 
 
 def _of_another_schema(row: StoredEvent, failure: Exception | None = None) -> DomainEvent:

@@ -15,13 +15,21 @@ from turnledger.domain.errors import (
     NewerLog,
     StoreDamaged,
 )
-from turnledger.domain.events import NO_PREVIOUS, CallHealed, DomainEvent, EntriesEvicted, MessageAppended
+from turnledger.domain.events import (
+    NO_PREVIOUS,
+    CallHealed,
+    ConversationForked,
+    DomainEvent,
+    EntriesEvicted,
+    MessageAppended,
+    SummaryInserted,
+)
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.mapper import digest_of
 
 log = logging.getLogger("turnledger")
 
-ADDING = (MessageAppended.TOPIC, CallHealed.TOPIC)
+ADDING = (MessageAppended.TOPIC, CallHealed.TOPIC, SummaryInserted.TOPIC)
 
 
 class EventReading(Iterator[DomainEvent]):
@@ -125,15 +133,15 @@ def summary(application: ConversationApplication, conversation_id: str) -> Conve
         log.warning("conversation %r: %s", conversation_id, error)
         return ConversationSummary(conversation_id, 0, 0, None, None)
     evicted = [_event_or_none(application, row) for row in evictions]
-    times = {
-        row.originator_version: event.time for row in ends if (event := _event_or_none(application, row))
-    }
+    found = {row.originator_version: event for row in ends if (event := _event_or_none(application, row))}
+    first, last = found.get(1), found.get(version)
+    added += len(first.buffer) if isinstance(first, ConversationForked) else 0
     return ConversationSummary(
         conversation_id,
         version,
         added - sum(len(event.evicted) for event in evicted if isinstance(event, EntriesEvicted)),
-        times.get(1),
-        times.get(version),
+        first.time if first else None,
+        last.time if last else None,
     )
 
 

@@ -1,17 +1,20 @@
 """The stored buffer: its entries in order, with their contents, as the events left them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from turnledger.domain.events import (
     CallHealed,
+    CarriedEntry,
+    ConversationForked,
     DomainEvent,
     EntriesEvicted,
     Envelope,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
 from turnledger.domain.values import copied
 
@@ -21,7 +24,7 @@ class Entry:
     """One entry of a buffer: its stable number, its position there, and where it came from.
 
     `version` and `time` are those of the event that added it; a later real result (MEM-10) changes only
-    `content` and `metadata`.
+    `content` and `metadata`. What a fork has from its source keeps its number and time; its version is 1.
     """
 
     number: int
@@ -104,6 +107,28 @@ class BufferView:
         self._left.extend(event.evicted)
         self._order = [entry for entry in self._order if entry in self._rows]
 
+    def _inserted(self, event: SummaryInserted) -> None:
+        self._add(event.envelope, event.entry, event.role, event.content, event.metadata)
+        self._order.insert(self._position(event.behind) + 1 if event.behind else 0, event.entry)
+
+    def _forked(self, event: ConversationForked) -> None:
+        standing = set(event.buffer)
+        self._carry(event.version, [entry for entry in event.entries if entry.entry in standing])
+        self._order = list(event.buffer)
+
+    def _carry(self, version: int, entries: Iterable[CarriedEntry]) -> None:
+        for entry in entries:
+            self._rows[entry.entry] = Row(
+                entry.entry,
+                version,
+                entry.time.isoformat(),
+                entry.turn_id,
+                entry.execution_id,
+                entry.role,
+                entry.content,
+                entry.metadata,
+            )
+
     def _add(self, envelope: Envelope, entry: int, role: str, content: Any, metadata: dict[str, Any]) -> None:
         self._rows[entry] = Row(
             entry,
@@ -125,6 +150,17 @@ class BufferView:
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def __contains__(self, entry: int) -> bool:
+        return entry in self._rows
+
+    def behind(self, entry: int) -> list[int]:
+        """The numbers of the entries that stand behind this one, in order."""
+        return self._order[self._position(entry) + 1 :]
+
+    def row_at(self, position: int) -> Row | None:
+        """The entry at a position, None behind the end; its contents are shared with this view."""
+        return Row._make(self._rows[self._order[position]]) if position < len(self._order) else None
 
     def plain_rows(self, first: int = 0) -> list[Row]:
         """The same as `rows`; those that come from a segment are lists, without names."""
@@ -200,4 +236,6 @@ _APPLIED: dict[type[DomainEvent], Callable[[BufferView, Any], None]] = {
     CallHealed: BufferView._healed,
     PlaceholderReplaced: BufferView._replaced,
     EntriesEvicted: BufferView._evicted,
+    SummaryInserted: BufferView._inserted,
+    ConversationForked: BufferView._forked,
 }

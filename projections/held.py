@@ -12,6 +12,8 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    CarriedDelivery,
+    ConversationForked,
     DomainEvent,
     MessageAppended,
 )
@@ -22,6 +24,7 @@ class _Held(NamedTuple):
     artifact: Artifact
     execution_id: str
     turn_id: str | None
+    time: datetime
 
 
 class _OpenTake(NamedTuple):
@@ -42,6 +45,7 @@ class ArtifactsView:
         self._takes: dict[str, _OpenTake] = {}
         self._delivered: dict[int, list[str]] = {}
         self._turn_of: dict[int, str] = {}
+        self._carried: list[CarriedDelivery] = []
 
     def apply(self, event: DomainEvent) -> None:
         version = event.envelope.version
@@ -54,6 +58,8 @@ class ArtifactsView:
             case MessageAppended() | CallHealed():
                 if event.turn_id is not None:
                     self._turn_of[event.entry] = event.turn_id
+            case ConversationForked():
+                self._carried = event.delivered
             case ArtifactsHeld():
                 self._keep(event, event.held)
                 held = self._held.setdefault(event.execution_id or "", [])
@@ -72,7 +78,9 @@ class ArtifactsView:
 
     def _keep(self, event: DomainEvent, artifacts: list[Artifact]) -> None:
         for artifact in artifacts:
-            self._artifacts[artifact.artifact_id] = _Held(artifact, event.execution_id or "", event.turn_id)
+            self._artifacts[artifact.artifact_id] = _Held(
+                artifact, event.execution_id or "", event.turn_id, event.time
+            )
 
     def _take(self, event: ArtifactsTaken) -> None:
         execution_id = event.execution_id or ""
@@ -118,6 +126,10 @@ class ArtifactsView:
             for kept in [self._artifacts[artifact_id]]
         ]
 
+    def held_since(self) -> list[tuple[HeldArtifact, datetime]]:
+        """All that is held, each with the time when it was first held."""
+        return [(held, self._artifacts[held.artifact_id].time) for held in self.held()]
+
     def open_takes(self, conversation_id: str) -> list[Take]:
         """The takes that nothing has settled, oldest first."""
         return [self.take(conversation_id, take_id) for take_id in self._takes]
@@ -138,6 +150,16 @@ class ArtifactsView:
     def on_entry(self, entry: int) -> list[dict[str, Any]]:
         """What was delivered on an entry, in order."""
         return self.plain(self._delivered.get(entry, []))
+
+    def deliveries(self, conversation_id: str) -> list[CarriedDelivery]:
+        """What was delivered on which entry, here or before a fork, by ids: for a fork to refer to."""
+        return [
+            *self._carried,
+            *(
+                CarriedDelivery(entry=entry, conversation_id=conversation_id, artifact_ids=list(artifact_ids))
+                for entry, artifact_ids in self._delivered.items()
+            ),
+        ]
 
     def of_turn(self, turn_id: str) -> list[dict[str, Any]]:
         """RT-TOOL-4: what was delivered on the entries of a turn, evicted ones included."""

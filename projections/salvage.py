@@ -8,10 +8,12 @@ from typing import Any
 
 from turnledger.domain.events import (
     CallHealed,
+    ConversationForked,
     DomainEvent,
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
 
 
@@ -21,6 +23,12 @@ def salvaged(events: Iterable[DomainEvent]) -> list[dict[str, Any]]:
     order: list[int] = []
     for event in events:
         match event:
+            case ConversationForked():
+                entries = {e.entry: _stored(e.role, e.content, e.metadata) for e in event.entries}
+                order = list(event.buffer)
+            case SummaryInserted():
+                entries[event.entry] = _stored(event.role, event.content, event.metadata)
+                order.insert(order.index(event.behind) + 1 if event.behind in order else 0, event.entry)
             case MessageAppended():
                 entries[event.entry] = _stored(event.role, event.content, event.metadata)
                 order.append(event.entry)

@@ -20,6 +20,8 @@ from turnledger.domain.pairing import (
 )
 from turnledger.domain.values import copied
 
+RENDERING = 1  # of the flat list: another number whenever the same events come to give another one
+
 
 @dataclass(frozen=True, slots=True)
 class Sendable:

@@ -7,7 +7,7 @@ kept as flat messages. The rest, mostly one or two entries, is normalized at eac
 from collections.abc import Sequence
 from typing import Any
 
-from turnledger.domain.events import DomainEvent, EntriesEvicted, PlaceholderReplaced
+from turnledger.domain.events import DomainEvent, EntriesEvicted, PlaceholderReplaced, SummaryInserted
 from turnledger.domain.messages import SYSTEM_ROLES
 from turnledger.domain.pairing import (
     Drop,
@@ -23,6 +23,7 @@ from turnledger.projections.buffer import BufferView
 from turnledger.projections.plain import PlainStretch
 
 Flat = dict[str, Any]
+Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
 
 
 class SendableView:
@@ -42,7 +43,7 @@ class SendableView:
 
     def apply(self, event: DomainEvent) -> None:
         """Sees to what an event changes before the end; call it before the buffer view has applied it."""
-        if event.__class__ is EntriesEvicted:
+        if isinstance(event, EntriesEvicted | SummaryInserted):
             self._forget()
         elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
             place = self._place_of.pop(event.entry)
@@ -51,10 +52,19 @@ class SendableView:
 
     def read(self, buffer: BufferView) -> tuple[list[Flat], list[Drop]]:
         """The normalized list, sharing its messages with this view, and the drops."""
+        stretches, drops = self.stretches(buffer)
+        return [*stretches[0], *stretches[1], *stretches[2], *stretches[3]], drops
+
+    def stretches(self, buffer: BufferView) -> tuple[Stretches, list[Drop]]:
+        """The same list in four stretches: system messages, settled and not, then others, settled and not.
+
+        The settled ones are this view's own lists: they grow at their end; an event that changes what stands
+        in one either changes it there (a replacement) or leaves it for a new list.
+        """
         if self._count < len(buffer):
             self._settle_plain(buffer)
         if self._count == len(buffer):
-            return self._systems + self._others, self._drops.copy()
+            return (self._systems, [], self._others, []), self._drops.copy()
         items, drops = self._items(buffer)
         if items and self._settle(buffer, items, drops):
             items, drops = self._items(buffer)
@@ -62,13 +72,13 @@ class SendableView:
             self._forget()
             items, drops = self._items(buffer)
         systems, others = self._normalized(items, drops)
-        return (
-            self._systems
-            + [item.flat() for item in systems]
-            + self._others
-            + [item.flat() for item in others],
-            self._drops + in_order(drops),
+        stretches = (
+            self._systems,
+            [item.flat() for item in systems],
+            self._others,
+            [item.flat() for item in others],
         )
+        return stretches, self._drops + in_order(drops)
 
     def _settle_plain(self, buffer: BufferView) -> None:
         """Settles the stretch that is sendable as it stands: what most conversations are, at little cost."""

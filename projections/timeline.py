@@ -16,11 +16,14 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    RequestRecorded,
+    SummaryInserted,
 )
 from turnledger.domain.messages import arguments_of_call, call_id, id_of_call, name_of_call, original_id_of
 from turnledger.domain.values import json_text
@@ -37,7 +40,8 @@ class TimelineLine:
     """One event as a person reads it.
 
     `kind` is one word for what happened: the role of a message that was appended, or `started`, `healed`,
-    `replaced`, `evicted`, `held`, `taken`, `delivered`, `put back`, `discarded`. `text` says it by entries
+    `replaced`, `evicted`, `summary`, `forked`, `request`, `held`, `taken`, `delivered`, `put back`,
+    `discarded`. `text` says it by entries
     and ids, `quote` is the beginning of what was said (`characters` long in all), `detail` where it came
     from: turn, execution, key, context.
     """
@@ -100,9 +104,26 @@ class Timeline:
                 return "replaced", self._replaced(event), event.content
             case EntriesEvicted():
                 self._evicted.update(event.evicted)
-                return "evicted", f"{_entries(event.evicted)} left the buffer: its window is full", None
+                return "evicted", f"{_entries(event.evicted)} left the buffer: {_why(event)}", None
+            case SummaryInserted():
+                place = f"behind entry {event.behind}" if event.behind else "at the front"
+                return "summary", f"entry {event.entry} ({event.role}) {place}, for what left", event.content
+            case ConversationForked():
+                return "forked", self._forked(event), None
+            case RequestRecorded():
+                return "request", _request(event), None
             case _:
                 return self._artifacts(event)
+
+    def _forked(self, event: ConversationForked) -> str:
+        for carried in event.entries:
+            for call in carried.metadata.get("tool_calls") or () if carried.role == "assistant" else ():
+                self._call(call)
+        self._evicted.update({carried.entry for carried in event.entries} - set(event.buffer))
+        source = f"from {_id(event.source_id)} at version {event.source_version}"
+        if not event.buffer:
+            return f"{source}, with an empty buffer"
+        return f"{source}, with {_entries(sorted(event.buffer))}"
 
     def _appended(self, event: MessageAppended) -> tuple[str, str, Any]:
         if event.role == "tool":
@@ -180,6 +201,17 @@ class Timeline:
         more = [f"{len(artifact_ids) - NAMED_MAX} more"] if len(artifact_ids) > NAMED_MAX else []
         noun = "artifact" if len(artifact_ids) == 1 else "artifacts"
         return f"{len(artifact_ids)} {noun} ({', '.join(named + more)})"
+
+
+def _why(event: EntriesEvicted) -> str:
+    """A window closes behind other events of its call; what leaves for a summary is the first of its own."""
+    return "a summary stands for them" if event.batch == event.version else "its window is full"
+
+
+def _request(event: RequestRecorded) -> str:
+    shape = f"for {event.provider}" if event.provider else "flat"
+    model = f" to {shortened(one_line(event.model), ID_CHARACTERS_MAX)}" if event.model else ""
+    return f"{event.messages} messages of version {event.of_version}, {shape}, sent{model}"
 
 
 def _dropped(event: ArtifactsHeld | ArtifactsDelivered | ArtifactsPutBack) -> str:

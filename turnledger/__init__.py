@@ -3,6 +3,7 @@
 from turnledger.aio import AsyncConversationStore, AsyncEventReading
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.artifacts import Artifact, HeldLimits, RefusedArtifact
+from turnledger.domain.compacting import CompactResult
 from turnledger.domain.delivering import (
     HeldArtifact,
     HoldResult,
@@ -13,6 +14,7 @@ from turnledger.domain.delivering import (
 )
 from turnledger.domain.errors import (
     ArtifactDropped,
+    ConversationExists,
     ConversationNotFound,
     CorruptEvent,
     IdempotencyConflict,
@@ -22,6 +24,7 @@ from turnledger.domain.errors import (
     InvalidMessage,
     NewerLog,
     NotAStore,
+    RequestNotFound,
     StoreBusy,
     StoreClosed,
     StoreDamaged,
@@ -41,17 +44,28 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    CarriedDelivery,
+    CarriedEntry,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
     Envelope,
     MessageAppended,
     PlaceholderReplaced,
+    RequestRecorded,
+    SummaryInserted,
 )
+from turnledger.domain.forking import ForkResult
+from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
+from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
 from turnledger.projections.buffer import Entry
+from turnledger.projections.diff import Diff, Difference
+from turnledger.projections.history import BufferChange, HeldChange, HistoryRow, SendableChange
+from turnledger.projections.inbox import InboxItem
 from turnledger.projections.sendable import Sendable, assemble, message_from_text, normalize
 from turnledger.store import ConversationStore
 
@@ -68,12 +82,20 @@ __all__ = [
     "AsyncEventReading",
     "AuditReport",
     "AuditedConversation",
+    "BufferChange",
     "CallHealed",
+    "CarriedDelivery",
+    "CarriedEntry",
+    "CompactResult",
+    "ConversationExists",
+    "ConversationForked",
     "ConversationNotFound",
     "ConversationStarted",
     "ConversationStore",
     "ConversationSummary",
     "CorruptEvent",
+    "Diff",
+    "Difference",
     "DomainEvent",
     "Drop",
     "EntriesEvicted",
@@ -81,11 +103,16 @@ __all__ = [
     "Envelope",
     "EventReading",
     "Finding",
+    "ForkResult",
+    "Head",
     "HeldArtifact",
+    "HeldChange",
     "HeldLimits",
+    "HistoryRow",
     "HoldResult",
     "IdempotencyConflict",
     "ImportConflict",
+    "InboxItem",
     "InvalidArgument",
     "InvalidId",
     "InvalidMessage",
@@ -95,15 +122,21 @@ __all__ = [
     "NotAStore",
     "PlaceholderReplaced",
     "PutBackResult",
+    "RebuiltRequest",
+    "RecordedRequest",
     "Refused",
     "RefusedArtifact",
+    "RequestNotFound",
+    "RequestRecorded",
     "Sendable",
+    "SendableChange",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",
     "StoreFull",
     "StoreNotFound",
     "StoreUnwritable",
+    "SummaryInserted",
     "Take",
     "TakeNotFound",
     "TakeSettled",

@@ -31,6 +31,7 @@ from turnledger.domain.errors import CorruptEvent, StoreBusy, TakeSettled
 from turnledger.domain.events import DomainEvent
 from turnledger.infrastructure.faults import closed
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
+from turnledger.projections.history import HistoryRow
 from turnledger.store import ConversationStore
 
 READERS = 4
@@ -224,6 +225,9 @@ class AsyncConversationStore:
     confirm = _written(ConversationStore.confirm)
     put_back = _written(ConversationStore.put_back)
     discard = _written(ConversationStore.discard)
+    compact = _written(ConversationStore.compact)
+    fork = _written(ConversationStore.fork)
+    record_request = _written(ConversationStore.record_request)
 
     buffer = _read(ConversationStore.buffer)
     entries = _read(ConversationStore.entries)
@@ -232,6 +236,11 @@ class AsyncConversationStore:
     held = _read(ConversationStore.held)
     open_takes = _read(ConversationStore.open_takes)
     turn_artifacts = _read(ConversationStore.turn_artifacts)
+    requests = _read(ConversationStore.requests)
+    request_messages = _read(ConversationStore.request_messages)
+    open_calls = _read(ConversationStore.open_calls)
+    head = _read(ConversationStore.head)
+    diff = _read(ConversationStore.diff)
     version = _read(ConversationStore.version)
     verify = _read(ConversationStore.verify)
 
@@ -299,6 +308,15 @@ class AsyncConversationStore:
         return AsyncEventReading(
             self, lambda store: store.events(conversation_id, after=after, to=to, damaged=damaged)
         )
+
+    def history(
+        self, conversation_id: str, *, after: int = 0, to: int | None = None
+    ) -> AsyncIterator[HistoryRow]:
+        """A row for each version behind `after`, up to `to`, for `async for`.
+
+        What the call itself would raise is raised for the first item.
+        """
+        return _Pages(self, lambda store: store.history(conversation_id, after=after, to=to))
 
     def conversations(self) -> AsyncIterator[ConversationSummary]:
         """A summary of each conversation, in the order of their ids, for `async for`."""

@@ -14,9 +14,12 @@ from turnledger.domain.appending import Appending, AppendResult
 from turnledger.domain.artifacts import Artifact, HeldLimits
 from turnledger.domain.calls import ReusedIds
 from turnledger.domain.changes import Changes
+from turnledger.domain.compacting import CompactResult, checked_keep_last, compact, compacted, read_summary
 from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult, Take, WriteBackResult
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument, TakeSettled, TurnledgerError
 from turnledger.domain.events import ArtifactsPutBack, ArtifactsTaken
+from turnledger.domain.forking import ForkResult
+from turnledger.domain.heads import Head, as_anchors
 from turnledger.domain.identifiers import checked_id
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.auditing import audit
@@ -29,11 +32,27 @@ from turnledger.infrastructure.commands import (
     log_differing,
     warn_of,
 )
+from turnledger.infrastructure.comparing import Station, diff, rows_of
+from turnledger.infrastructure.forking import forked
+from turnledger.infrastructure.heads import head_of
+from turnledger.infrastructure.inbox import inbox
 from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.location import SYNCHRONOUS, Location
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
+from turnledger.infrastructure.requests import (
+    RebuiltRequest,
+    RecordedRequest,
+    checked_model,
+    numbered,
+    rebuilt,
+    record,
+    recorded_requests,
+)
 from turnledger.projections.audit import AuditedConversation, AuditReport
 from turnledger.projections.buffer import Entry
+from turnledger.projections.diff import OF, Diff, Of
+from turnledger.projections.history import HistoryRow
+from turnledger.projections.inbox import InboxItem
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import Sendable, fresh, normalized_items
 from turnledger.projections.wire import wire
@@ -213,6 +232,77 @@ class ConversationStore:
             warn_of(conversation_id, did.refused)
         delivered = self._payloads(conversation_id, did.delivered)
         return WriteBackResult(**report, delivered=delivered, held=did.held, refused=did.refused)
+
+    def compact(
+        self,
+        conversation_id: str,
+        *,
+        keep_last: int,
+        summary: Any,
+        expected_version: int | None = None,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> CompactResult:
+        """Lets the older entries leave the buffer, and puts `summary`, one message, in their place.
+
+        The newest `keep_last` entries stay, as do system entries, turns with open calls, and what shares a
+        call with an entry that stays; the summary of an earlier compaction leaves with the rest. Both events
+        are recorded, or, where nothing is older, none. The log keeps what left: `at=` an earlier version
+        shows it. Raises `ConversationNotFound`, `VersionConflict`, and `InvalidMessage` for the summary.
+        """
+        command = self._command(conversation_id, None, turn_id, context)
+        message, last = read_summary(summary), checked_keep_last(keep_last)
+        return compacted(
+            command.run(
+                lambda changes: compact(changes, last, message),
+                expected_version=expected_version,
+                must_exist=True,
+            )
+        )
+
+    def fork(
+        self,
+        conversation_id: str,
+        *,
+        at: int | datetime,
+        into: str,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> ForkResult:
+        """Starts conversation `into` from the state of this one at a version or time, and says from which.
+
+        It carries the buffer and the known calls, entry numbers and window, and goes its own way from there.
+        What is held or in an open take stays with the source, idempotency keys and requests too; what was
+        delivered was delivered there, and is referred to without its payload. Raises `ConversationExists`,
+        `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state over 256 MiB.
+        """
+        command = self._command(into, None, turn_id, context)
+        return forked(self._application, command, self._station(conversation_id, at))
+
+    def record_request(
+        self,
+        conversation_id: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        execution_id: str | None = None,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+        expected_version: int | None = None,
+    ) -> RecordedRequest:
+        """Records that the sendable list, as `provider` has it, is sent to a model: its digest, not the list.
+
+        Call it with the arguments of the `sendable` whose list is sent, and that one's version as
+        `expected_version`: then `VersionConflict` says that the buffer has changed in between. It changes no
+        buffer itself. Raises `ConversationNotFound`.
+        """
+        command = self._command(conversation_id, execution_id, turn_id, context)
+        name = checked_model(model)
+
+        def render() -> Sendable:
+            return self.sendable(conversation_id, provider=provider, shared=True)
+
+        return record(self._application, command, render, provider, name, expected_version)
 
     def take(
         self,
@@ -410,10 +500,67 @@ class ConversationStore:
         With `damaged="skip"` sound events only; its `.damaged` then lists what is not.
         """
         checked_id("conversation_id", conversation_id)
-        for bound in (after, to):
-            if bound is not None:
-                _checked_version(bound)
+        _check_range(after, to)
         return EventReading(self._application, conversation_id, after=after, to=to, damaged=damaged)
+
+    def requests(self, conversation_id: str) -> list[RecordedRequest]:
+        """The requests that were recorded, in order, numbered from 1."""
+        return recorded_requests(self._application, checked_id("conversation_id", conversation_id))
+
+    def request_messages(self, conversation_id: str, n: int) -> RebuiltRequest:
+        """What exactly the model saw in request `n`: rebuilt from the log, and checked by its digest.
+
+        Where this release renders it otherwise than the one that recorded it, `rendered_differently` says so.
+        Raises `CorruptEvent` where it should be the same and is not, and `RequestNotFound`.
+        """
+        recorded = numbered(self.requests(conversation_id), conversation_id, n)
+        sendable = self.sendable(conversation_id, at=recorded.of_version, provider=recorded.provider)
+        return rebuilt(conversation_id, recorded, sendable)
+
+    def open_calls(self, conversation_id: str | None = None) -> list[InboxItem]:
+        """What waits in a conversation, or in all, oldest first: the operator's inbox.
+
+        Calls without an answer, placeholders still standing, held artifacts, open takes, each with its age.
+        Over all conversations one that cannot be read is named in a log record and passed over.
+        """
+        if conversation_id is not None:
+            checked_id("conversation_id", conversation_id)
+        return inbox(self._application, conversation_id, aware("clock()", self._settings.clock()))
+
+    def head(self, conversation_id: str) -> Head:
+        """Version and digest of a conversation's newest event: keep it elsewhere, and give it to `verify`."""
+        return head_of(self._application, checked_id("conversation_id", conversation_id))
+
+    def history(self, conversation_id: str, *, after: int = 0, to: int | None = None) -> Iterator[HistoryRow]:
+        """A row for each version behind `after`, up to `to`: its event, and what that changed.
+
+        Told are the buffer, the held lists and the sendable list. Made as they are asked for, each at the
+        cost of its change. Raises `ConversationNotFound` at the call.
+        """
+        checked_id("conversation_id", conversation_id)
+        _check_range(after, to)
+        return rows_of(self._application, conversation_id, after, to)
+
+    def diff(
+        self,
+        conversation_id: str,
+        a: int | datetime,
+        b: int | datetime,
+        *,
+        of: Of = "sendable",
+        other: str | None = None,
+    ) -> Diff:
+        """What differs between two versions (or times), message by message, and which event began it.
+
+        With `other`, `b` is a version of that conversation, and the two must have a common past: one is a
+        fork of the other, or both come from one. See `Diff` for `first_changed`, the position at which a
+        provider's prompt cache stops matching, and `cause`. Raises `InvalidArgument` where there is no common
+        past, and what every reading raises.
+        """
+        if of not in OF:
+            raise InvalidArgument(f"of must be one of {', '.join(OF)}, not {of!r}")
+        stations = self._station(conversation_id, a), self._station(other or conversation_id, b)
+        return diff(self._application, *stations, of, other)
 
     def version(self, conversation_id: str) -> int:
         """How many events the conversation has."""
@@ -431,9 +578,14 @@ class ConversationStore:
         self,
         conversation_id: str | None = None,
         *,
+        anchors: Iterable[Any] = (),
         progress: Callable[[AuditedConversation], None] | None = None,
     ) -> AuditReport:
         """Audits a conversation, or all, each at one version: replays it and checks the invariants by name.
+
+        `anchors` are heads that were kept elsewhere (see `head`), or maps of their fields; of a conversation
+        alone, its own count. Each proves that nothing up to it was edited, removed, reordered or cut off;
+        without them a chain rewritten as a whole, last events cut off and a conversation removed go unseen.
 
         What is broken is a finding of the report, with the versions of its witness events, and keeps no
         other conversation from being audited. `progress` is called with each conversation when it is done.
@@ -441,7 +593,7 @@ class ConversationStore:
         """
         if conversation_id is not None:
             checked_id("conversation_id", conversation_id)
-        return audit(self._application, conversation_id, progress)
+        return audit(self._application, conversation_id, as_anchors(anchors), progress)
 
     def _command(
         self,
@@ -494,6 +646,11 @@ class ConversationStore:
         }
         return tuple(kept[artifact_id] for artifact_id in artifact_ids)
 
+    def _station(self, conversation_id: str, at: int | datetime) -> Station:
+        """A conversation at a version that it has, given as such or as a time."""
+        with self._reading(conversation_id, at) as live:
+            return Station(conversation_id, live.version)
+
     def _reading(
         self, conversation_id: str, at: At = None, *, whole: bool = False
     ) -> AbstractContextManager[Live]:
@@ -502,6 +659,12 @@ class ConversationStore:
         if moment is not None and not isinstance(moment, datetime):
             _checked_version(moment)
         return self._application.reading(conversation_id, moment, whole=whole)
+
+
+def _check_range(after: Any, to: Any) -> None:
+    _checked_version(after)
+    if to is not None:
+        _checked_version(to)
 
 
 def _checked_version(value: Any) -> None:

@@ -5,6 +5,7 @@ that it checks: those it asks, as `Views`, and compares what they say.
 """
 
 from turnledger.projections.audit.history import HistoryAudit, Views
+from turnledger.projections.audit.origin import OriginAudit
 from turnledger.projections.audit.report import (
     INVARIANTS,
     AuditedConversation,
@@ -13,4 +14,13 @@ from turnledger.projections.audit.report import (
 )
 from turnledger.projections.audit.rows import Row
 
-__all__ = ["INVARIANTS", "AuditReport", "AuditedConversation", "Finding", "HistoryAudit", "Row", "Views"]
+__all__ = [
+    "INVARIANTS",
+    "AuditReport",
+    "AuditedConversation",
+    "Finding",
+    "HistoryAudit",
+    "OriginAudit",
+    "Row",
+    "Views",
+]

@@ -14,7 +14,9 @@ from turnledger.domain.events import (
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
+from turnledger.projections.audit.compactions import check_compaction, check_summary, check_summary_follows
 from turnledger.projections.audit.model import Model, SeenEntry, calls_of, id_of, usable
 from turnledger.projections.audit.report import (
     ENTRIES,
@@ -31,11 +33,12 @@ ROLES = ("user", "assistant", "system", "developer", "tool")
 
 def check_entries(model: Model, event: DomainEvent, findings: Findings) -> None:
     """Everything about entries that this event can break."""
-    if isinstance(event, MessageAppended | CallHealed) and event.entry <= model.newest:
+    if isinstance(event, MessageAppended | CallHealed | SummaryInserted) and event.entry <= model.newest:
         text = f"entry {event.entry} is not new: {model.newest} came before"
         earlier = model.entries.get(event.entry)
         findings.add(ENTRIES, text, *([earlier.version] if earlier else []), event.version)
     check_healing_ends(model, event, findings)
+    check_summary_follows(model, event, findings)
     match event:
         case MessageAppended():
             _appended(model, event, findings)
@@ -45,6 +48,8 @@ def check_entries(model: Model, event: DomainEvent, findings: Findings) -> None:
             _replaced(model, event, findings)
         case EntriesEvicted():
             _evicted(model, event, findings)
+        case SummaryInserted():
+            check_summary(model, event, findings)
 
 
 def check_healing_ends(model: Model, event: DomainEvent | None, findings: Findings) -> None:
@@ -166,7 +171,10 @@ def _evicted(model: Model, event: EntriesEvicted, findings: Findings) -> None:
     if not model.gap:
         if [entry.place for entry in gone] != sorted(entry.place for entry in gone):
             findings.add(ENTRIES, "the entries left in another order than they stood in", event.version)
-        _evictable(model, event, gone, findings)
+        if event.batch == event.version:  # a window closes behind other events of its call
+            check_compaction(model, event, gone, findings)
+        else:
+            _evictable(model, event, gone, findings)
         _pairs_stay_together(model, event, gone, findings)
 
 
@@ -177,12 +185,12 @@ def _evictable(model: Model, event: EntriesEvicted, gone: Sequence[SeenEntry], f
     for entry in gone:
         reason = None
         if entry.number not in model.counted:
-            reason = f"a {entry.role} message"
+            reason = "a summary" if entry.summary else f"a {entry.role} message"
         elif entry.batch == event.batch:
             reason = "added by the same call"
         elif entry.number == model.newest_user:
             reason = "the newest user message"
-        elif entry.role == "assistant" and any(model.open.get(i) == entry.number for i in entry.ids):
+        elif model.has_open_call(entry):
             reason = "a turn with open calls"
         if reason:
             text = f"entry {entry.number} left the buffer, though it is {reason}"

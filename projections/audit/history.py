@@ -10,6 +10,8 @@ What is asked of the projections, and when, so that an audit stays linear in the
   version, a longer one whenever as many events as a quarter of its buffer have come.
 - *Appending again.* Each real result and each call turn is given to the decision again right after it was
   recorded, and at the end of the log, on a state that refuses to record.
+- *Requests.* Each says of which version it is, and of which list; the list is rendered again at as many of
+  them as a budget of the same kind covers. `request_messages` does it for any one.
 - *The buffer* is compared with the model's whenever the whole list is judged; held lists, open takes and the
   wire view at the end, where every artifact's whole way shows in its place.
 """
@@ -19,16 +21,22 @@ from typing import Any, Protocol
 
 from turnledger.domain.events import (
     CallHealed,
+    ConversationForked,
     DomainEvent,
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    RequestRecorded,
+    SummaryInserted,
 )
+from turnledger.domain.heads import Head
+from turnledger.projections.audit.compactions import check_summary_follows
 from turnledger.projections.audit.entries import check_entries, check_healing_ends
 from turnledger.projections.audit.model import Model, SeenEntry
 from turnledger.projections.audit.report import (
     ONCE,
     PROJECTIONS,
+    REQUESTS,
     SENDABLE,
     AuditedConversation,
     Findings,
@@ -39,6 +47,14 @@ from turnledger.projections.audit.shelf import ShelfChecks
 
 BUDGET_AT_FIRST = 5_000
 BUDGET_AN_EVENT = 4
+_CHANGING = (
+    MessageAppended,
+    CallHealed,
+    PlaceholderReplaced,
+    EntriesEvicted,
+    SummaryInserted,
+    ConversationForked,
+)
 
 
 class Views(Protocol):
@@ -51,6 +67,9 @@ class Views(Protocol):
     def held(self) -> Mapping[str, Sequence[str]]: ...
     def open_takes(self) -> Sequence[str]: ...
     def wire(self) -> Sequence[Mapping[str, Any]]: ...
+    def sent_digest(self, provider: str | None, rendering: int) -> str | None:
+        """The digest of the list as it would be sent; None where this release renders it in another way."""
+
     def recorded_again(self, message: Mapping[str, Any]) -> str | None:
         """The event that appending this message again would record, or None."""
 
@@ -58,14 +77,16 @@ class Views(Protocol):
 class HistoryAudit:
     """Fed every row of one conversation in order, then asked for the result."""
 
-    def __init__(self, conversation_id: str, views: Views) -> None:
+    def __init__(self, conversation_id: str, views: Views, anchors: Iterable[Head] = ()) -> None:
         self.conversation_id = conversation_id
         self.findings = Findings(conversation_id)
-        self._rows = RowChecks(conversation_id, self.findings)
+        self.forked: ConversationForked | None = None
+        self._rows = RowChecks(conversation_id, self.findings, anchors)
         self._model = Model()
         self._shelf = ShelfChecks(self.findings)
         self._views: Views | None = views
         self._budget = BUDGET_AT_FIRST
+        self._requests_budget = BUDGET_AT_FIRST
         self._version = 0
 
     def see(self, row: Row) -> None:
@@ -77,6 +98,8 @@ class HistoryAudit:
             self._views = None
         if event is None:
             return
+        if isinstance(event, ConversationForked):
+            self.forked = event
         check_entries(self._model, event, self.findings)
         self._shelf.see(event, self._model)
         self._model.take(event)
@@ -89,6 +112,7 @@ class HistoryAudit:
         if self._rows.gap:
             self._views = None
         check_healing_ends(self._model, None, self.findings)
+        check_summary_follows(self._model, None, self.findings)
         self._ask(self._whole)
         self._ask(self._last)
 
@@ -125,16 +149,30 @@ class HistoryAudit:
 
     def _event(self, views: Views, event: DomainEvent) -> None:
         views.take(event)
-        if not isinstance(event, MessageAppended | CallHealed | PlaceholderReplaced | EntriesEvicted):
+        self._requests_budget += BUDGET_AN_EVENT
+        if isinstance(event, RequestRecorded):
+            self._request(views, event)
+        if not isinstance(event, _CHANGING):
             return
         self._budget += BUDGET_AN_EVENT
         if self._budget >= len(self._model.buffered):
             self._budget -= len(self._model.buffered)
             self._whole(views)
-        elif not isinstance(event, EntriesEvicted):
+        elif isinstance(event, MessageAppended | CallHealed | PlaceholderReplaced):
             self._touched(views, self._model.entries[event.entry])
         if isinstance(event, MessageAppended | PlaceholderReplaced):
             self._again(views, self._model.entries[event.entry])
+
+    def _request(self, views: Views, event: RequestRecorded) -> None:
+        if not self._model.changed <= event.of_version < event.version:
+            text = f"the request is said to be of version {event.of_version}, whose buffer it does not follow"
+            self.findings.add(REQUESTS, text, event.version)
+        if self._requests_budget < len(self._model.buffered):
+            return
+        self._requests_budget -= len(self._model.buffered)
+        if views.sent_digest(event.provider, event.rendering) not in (None, event.digest):
+            text = f"the list of version {event.of_version} is not the one that was sent"
+            self.findings.add(REQUESTS, text, event.of_version, event.version)
 
     def _touched(self, views: Views, entry: SeenEntry) -> None:
         """The turn that the event touched, with all that shares its calls."""

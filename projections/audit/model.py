@@ -2,7 +2,8 @@
 
 A second, simpler reading of the events, on purpose: it shares no code with the folds it is held against.
 The order of the buffer follows from the rule for placeholders, not from `behind`: an appended entry stands at
-its own number, a placeholder at that of the entry behind which it was put.
+its own number, a placeholder at that of the entry behind which it was put, a summary between that number
+and the next. What a fork carries stands at numbers below zero, in the order that its first event names.
 """
 
 from collections import OrderedDict
@@ -13,11 +14,14 @@ from typing import Any
 
 from turnledger.domain.events import (
     CallHealed,
+    CarriedEntry,
+    ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
+    SummaryInserted,
 )
 
 UNCOUNTED_ROLES = ("system", "developer")
@@ -49,10 +53,12 @@ class SeenEntry:
     batch: int
     time: datetime
     turn_id: str | None
-    place: tuple[int, int]
+    execution_id: str | None
+    place: tuple[float, int]
     stored: dict[str, Any]
     ids: tuple[str, ...] = ()
     evicted: bool = False
+    summary: bool = False
 
     @property
     def role(self) -> str:
@@ -80,6 +86,8 @@ class Model:
     gap: bool = False
     window: int | None = None
     last: DomainEvent | None = None
+    changed: int = 0
+    due: tuple[int, int] | None = None
     entries: dict[int, SeenEntry] = field(default_factory=dict)
     newest: int = 0
     newest_turn: int = 0
@@ -98,6 +106,10 @@ class Model:
         match event:
             case ConversationStarted():
                 self.window = event.window
+            case ConversationForked():
+                self._fork(event)
+            case SummaryInserted():
+                self._summarize(event)
             case MessageAppended():
                 stored = {"role": event.role, "content": event.content, "metadata": event.metadata}
                 self._add(event, event.entry, (event.entry, event.entry), stored)
@@ -109,7 +121,59 @@ class Model:
             case EntriesEvicted():
                 for number in event.evicted:
                     self._evict(number)
+        self._note_change(event)
         self.last = event
+
+    def _note_change(self, event: DomainEvent) -> None:
+        """`changed` is the newest version of the buffer."""
+        match event:
+            case PlaceholderReplaced() if event.entry in self.buffered:
+                self.changed = event.version
+            case (
+                MessageAppended() | CallHealed() | EntriesEvicted() | SummaryInserted() | ConversationForked()
+            ):
+                self.changed = event.version
+
+    def _fork(self, event: ConversationForked) -> None:
+        self.window = event.window
+        position = {number: place for place, number in enumerate(event.buffer)}
+        for carried in event.entries:
+            place = position.get(carried.entry, 0) - len(position)
+            self._carry(event, carried, (place, carried.entry))
+            if carried.entry not in position:
+                self._evict(carried.entry)
+        self.newest, self.newest_user = event.newest_entry, event.newest_user
+        self.newest_turn = event.newest_turn or 0
+
+    def _carry(self, event: DomainEvent, carried: CarriedEntry, place: tuple[float, int]) -> None:
+        stored = {"role": carried.role, "content": carried.content, "metadata": carried.metadata}
+        entry = SeenEntry(
+            carried.entry,
+            event.version,
+            event.batch,
+            carried.time,
+            carried.turn_id,
+            carried.execution_id,
+            place,
+            stored,
+            summary=carried.summary,
+        )
+        self._put(entry)
+
+    def _summarize(self, event: SummaryInserted) -> None:
+        behind = self.entries.get(event.behind)
+        entry = SeenEntry(
+            event.entry,
+            event.version,
+            event.batch,
+            event.time,
+            event.turn_id,
+            event.execution_id,
+            (behind.place[0] + 0.5 if behind else float("-inf"), event.entry),
+            {"role": event.role, "content": event.content, "metadata": event.metadata},
+            summary=True,
+        )
+        self._put(entry)
 
     def _heal(self, event: CallHealed) -> None:
         metadata = {"tool_call_id": event.call_id, "healed": True}
@@ -121,11 +185,27 @@ class Model:
         self.placed[event.turn_entry] = event.entry
         self._add(event, event.entry, place, stored)
 
-    def _add(self, event: DomainEvent, number: int, place: tuple[int, int], stored: dict[str, Any]) -> None:
-        entry = SeenEntry(number, event.version, event.batch, event.time, event.turn_id, place, stored)
+    def _add(self, event: DomainEvent, number: int, place: tuple[float, int], stored: dict[str, Any]) -> None:
+        self._put(
+            SeenEntry(
+                number,
+                event.version,
+                event.batch,
+                event.time,
+                event.turn_id,
+                event.execution_id,
+                place,
+                stored,
+            )
+        )
+
+    def _put(self, entry: SeenEntry) -> None:
+        number, stored = entry.number, entry.stored
         self.entries[number] = entry
         self.newest = max(self.newest, number)
         self.buffered[number] = None
+        if entry.summary:
+            return
         if entry.role not in UNCOUNTED_ROLES:
             self.counted[number] = None
         if entry.role == "tool":
@@ -169,6 +249,10 @@ class Model:
         """These entries, or all of the buffer, in the order in which they stand."""
         found = [self.entries[number] for number in (self.buffered if numbers is None else numbers)]
         return sorted(found, key=lambda entry: entry.place)
+
+    def has_open_call(self, entry: SeenEntry) -> bool:
+        """Whether it is the first turn that declares a call which nothing answers yet."""
+        return entry.role == "assistant" and any(self.open.get(i) == entry.number for i in entry.ids)
 
     def has_real_result(self, call_id: str) -> bool:
         return call_id in self.answers and not self.entries[self.answers[call_id]].healed

@@ -14,6 +14,10 @@ EVICTIONS = "evictions keep calls and results together"
 ONCE = "nothing recorded twice"
 ARTIFACTS = "each artifact in one place"
 HELD_ORDER = "held in the order of first holding"
+COMPACTIONS = "a summary stands in the place of what left"
+REQUESTS = "requests read as they were sent"
+ORIGIN = "a fork begins as its source stood"
+ANCHORS = "the log holds every anchor"
 SENDABLE = "sendable at every version"
 PROJECTIONS = "projections equal to the log"
 
@@ -30,6 +34,10 @@ INVARIANTS = (
     ONCE,
     ARTIFACTS,
     HELD_ORDER,
+    COMPACTIONS,
+    REQUESTS,
+    ORIGIN,
+    ANCHORS,
     SENDABLE,
     PROJECTIONS,
 )

@@ -1,19 +1,23 @@
-"""The log as rows: versions, the chain, decoding, times, and the events of one call.
+"""The log as rows: versions, the chain, anchors, decoding, times, and the events of one call.
 
-The last row has no successor, so a change of its bytes that still decodes shows in no link of the chain.
+The last row has no successor, so a change of its bytes that still decodes shows in no link of the chain; nor
+do last rows cut off, or a chain rewritten as a whole. An anchor, a digest kept elsewhere, shows all of these.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
 from turnledger.domain.events import (
-    ConversationStarted,
+    BEGINNINGS,
     DomainEvent,
     MessageAppended,
     PlaceholderReplaced,
 )
+from turnledger.domain.heads import Head
 from turnledger.projections.audit.report import (
+    ANCHORS,
     BATCHES,
     CHAIN,
     DECODING,
@@ -38,7 +42,7 @@ class Row(NamedTuple):
 class RowChecks:
     """Fed every row in order of version. `gap` says that an event is missing or could not be read."""
 
-    def __init__(self, conversation_id: str, findings: Findings) -> None:
+    def __init__(self, conversation_id: str, findings: Findings, anchors: Iterable[Head] = ()) -> None:
         self.gap = False
         self._conversation_id = conversation_id
         self._findings = findings
@@ -47,6 +51,9 @@ class RowChecks:
         self._last: DomainEvent | None = None
         self._last_batch, self._last_index = 0, -1
         self._keys: OrderedDict[str, int] = OrderedDict()
+        self._anchors: dict[int, set[str]] = {}
+        for anchor in anchors:
+            self._anchors.setdefault(anchor.version, set()).add(anchor.digest)
 
     def see(self, row: Row) -> None:
         if row.version < 1:
@@ -60,10 +67,28 @@ class RowChecks:
             self._event(row.event)
         self._last = row.event
         self._previous = sha256(row.state).hexdigest()
+        self._anchored(row.version, self._previous)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the newest row."""
+        return self._previous
 
     def finish(self, version: int) -> None:
         """After the last row: the conversation was said to have `version` events."""
         self._no_version_missing(version + 1)
+        for anchored in self._anchors:
+            text = f"the log ends at version {version}: version {anchored} was anchored, and is cut off"
+            if anchored <= version:
+                text = f"version {anchored} was anchored, and is gone"
+            self._findings.add(ANCHORS, text, min(anchored, version))
+
+    def _anchored(self, version: int, digest: str) -> None:
+        """Whether the row is the one of which the anchor was taken: then so, by the chain, is all before."""
+        for expected in self._anchors.pop(version, ()):
+            if expected != digest:
+                text = "the event is not the one that was anchored: it, or one before it, was changed"
+                self._findings.add(ANCHORS, text, version)
 
     def _no_version_missing(self, version: int) -> None:
         first, last = self._expected, version - 1
@@ -78,10 +103,10 @@ class RowChecks:
 
     def _event(self, event: DomainEvent) -> None:
         version = event.version
-        if isinstance(event, ConversationStarted) != (version == 1):
+        if isinstance(event, BEGINNINGS) != (version == 1):
             text = "the first event, and no other, is the start of the conversation"
             self._findings.add(VERSIONS, text, version)
-        elif isinstance(event, ConversationStarted) and event.started_id != self._conversation_id:
+        elif isinstance(event, BEGINNINGS) and event.started_id != self._conversation_id:
             self._findings.add(VERSIONS, f"it is the start of {event.started_id!r}", version)
         if self._previous is not None and event.previous != self._previous:
             text = "the event is not chained to the bytes before it: they were changed, or it was"

@@ -5,9 +5,13 @@ from typing import Any
 
 from turnledger.domain.pairing import Item
 from turnledger.projections.providers import openai_chat
+from turnledger.projections.sendable import RENDERING
 
 Rendering = tuple[list[dict[str, Any]], dict[str, Any]]
 
 PROVIDERS: Mapping[str, Callable[[list[Item]], Rendering]] = {
     openai_chat.NAME: openai_chat.rendered,
 }
+
+RENDERINGS: Mapping[str | None, int] = {None: RENDERING, openai_chat.NAME: openai_chat.RENDERING}
+"""The number of each rendering, None for the flat list."""

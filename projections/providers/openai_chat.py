@@ -7,6 +7,7 @@ from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied, json_text, parsed
 
 NAME = "openai-chat"
+RENDERING = 1  # another number whenever the same events come to be rendered in another way
 ROLE_KEY = "openai_role"
 
 

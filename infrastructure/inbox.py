@@ -1,0 +1,50 @@
+"""The inbox over many conversations: each read as far as it has to be.
+
+The buffer alone says whether a call may be open; only where one may, or where artifacts were ever held, the
+conversation is read whole.
+"""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+
+from turnledger.domain.errors import TurnledgerError
+from turnledger.domain.events import ArtifactsHeld
+from turnledger.infrastructure.application import ConversationApplication
+from turnledger.projections.inbox import Inbox, InboxItem, oldest_first
+
+log = logging.getLogger("turnledger")
+
+
+def inbox(
+    application: ConversationApplication, conversation_id: str | None, now: datetime
+) -> list[InboxItem]:
+    """What waits in one conversation, or in all, oldest first.
+
+    Over all conversations one that cannot be read is named in a log record and passed over.
+    """
+    if conversation_id is not None:
+        return oldest_first(_items(application, Inbox(conversation_id, now), [conversation_id]))
+    holding = set(application.conversation_ids(ArtifactsHeld.TOPIC))
+    items: list[InboxItem] = []
+    for found in application.conversation_ids():
+        try:
+            items += _items(application, Inbox(found, now), holding)
+        except TurnledgerError as error:
+            log.warning("what waits in conversation %r is not known: %s", found, error)
+    return oldest_first(items)
+
+
+def _items(application: ConversationApplication, inbox: Inbox, holding: Collection[str]) -> list[InboxItem]:
+    with application.reading(inbox.conversation_id) as live:
+        calls = inbox.calls(live.buffer.rows())
+    if inbox.conversation_id not in holding and not any(item.kind == "call" for item in calls):
+        return calls
+    with application.reading(inbox.conversation_id, whole=True) as live:
+        calls = [
+            item
+            for item in inbox.calls(live.buffer.rows())
+            # an answer that left the buffer before the call came is one all the same
+            if item.kind == "placeholder" or item.id in live.conversation.open_calls
+        ]
+        return calls + inbox.artifacts(live.artifacts)
