@@ -628,7 +628,7 @@ class Face(RuleBasedStateMachine):
         buffer = self.model.buffer()
         for call_id in {call.id for entry in buffer for call in entry.calls if self.model.is_open(call)}:
             expected["call", str(call_id)] += 1
-        declared = {call.id for entry in buffer for call in entry.calls}
+        declared = {call.id for entry in buffer for call in entry.calls} - {None}
         for entry in buffer:
             if entry.healed and entry.result_of in declared:
                 expected["placeholder", str(entry.result_of)] += 1
