@@ -60,6 +60,7 @@ class Appending:
     changes: Changes
     reused_ids: ReusedIds
     added: set[int] = field(default_factory=set)
+    count: int = 0
     appended: int = 0
     entries: list[int | None] = field(default_factory=list)
     healed: list[str] = field(default_factory=list)
@@ -82,13 +83,14 @@ class Appending:
             self.evicted = leaving(self.changes.state, self.added)
             if self.evicted:
                 self.changes.record(EntriesEvicted, evicted=self.evicted)
+        self.count = len(self.changes.state.buffer)
 
     def report(self) -> dict[str, Any]:
         """The fields of an `AppendResult`."""
         return {
             "conversation_id": self.changes.origin.conversation_id,
             "version": self.changes.state.version,
-            "count": len(self.changes.state.buffer),
+            "count": self.count,
             "appended": self.appended,
             "entries": tuple(self.entries),
             "healed": tuple(self.healed),

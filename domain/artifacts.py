@@ -3,7 +3,7 @@
 Knows sizes, orders and places, not payloads: those stand in the events and in the `held` projection.
 """
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from turnledger.domain.errors import InvalidArgument
 from turnledger.domain.messages import ENCODED_BYTES_MAX, as_map
+from turnledger.domain.overlay import Overlay, adopt
 from turnledger.domain.values import Frozen, Unkeepable, canonical, digest, kept, scrubbed
 
 NAME_CHARACTERS_MAX = 1_024
@@ -152,9 +153,17 @@ class Shelf:
     offers_on: MutableMapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     def draft(self) -> "Shelf":
-        """The same shelf, whose changes this one does not see."""
-        layers = (self.artifacts, self.held, self.takes, self.offers, self.offers_on)
-        return Shelf(*(ChainMap({}, layer) for layer in layers))
+        """The same shelf, whose changes this one does not see until it adopts them."""
+        return Shelf(*map(Overlay, self._layers))
+
+    def adopt(self, draft: "Shelf") -> None:
+        """Takes over what a draft of this shelf changed."""
+        for original, changed in zip(self._layers, draft._layers, strict=True):
+            adopt(original, changed)
+
+    @property
+    def _layers(self) -> tuple[MutableMapping[Any, Any], ...]:
+        return self.artifacts, self.held, self.takes, self.offers, self.offers_on
 
     def hold(self, execution_id: str, artifacts: Iterable[Artifact], version: int) -> None:
         for artifact in artifacts:

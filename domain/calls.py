@@ -4,12 +4,12 @@ The ledger knows every call and answer of a whole log, evicted ones too. What st
 is for `conversation`; what to do about it for `appending`.
 """
 
-from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from turnledger.domain.messages import arguments_of_call, id_of_call, name_of_call, original_id_of
+from turnledger.domain.overlay import Overlay, adopt
 from turnledger.domain.values import canonical, likeness, parsed
 
 ReusedIds = Literal["compare", "drop", "distinct"]
@@ -77,14 +77,22 @@ class Ledger:
     newest_turn: int | None = None
 
     def draft(self) -> "Ledger":
-        """The same ledger, whose changes this one does not see."""
+        """The same ledger, whose changes this one does not see until it adopts them."""
         return Ledger(
-            ChainMap({}, self.bearing),
-            ChainMap({}, self.answers),
-            ChainMap({}, self.originals),
-            ChainMap({}, self.numbered),
+            Overlay(self.bearing),
+            Overlay(self.answers),
+            Overlay(self.originals),
+            Overlay(self.numbered),
             self.newest_turn,
         )
+
+    def adopt(self, draft: "Ledger") -> None:
+        """Takes over what a draft of this ledger changed."""
+        adopt(self.bearing, draft.bearing)
+        adopt(self.answers, draft.answers)
+        adopt(self.originals, draft.originals)
+        adopt(self.numbered, draft.numbered)
+        self.newest_turn = draft.newest_turn
 
     def declare(
         self, turn: int, turn_id: str | None, calls: Sequence[Mapping[str, Any]]
@@ -156,7 +164,18 @@ def identify(ledger: Ledger, calls: Sequence[Mapping[str, Any]], mode: ReusedIds
     open; another call under a known id is a new one, under a fresh id.
     """
     ids = [id_of_call(call) for call in calls]
+    if _are_new(ledger, calls, ids):
+        return [Identity(usable, usable) if usable else None for usable in ids]
     return _all_repeated(ledger, calls, ids, mode) or _each_new_or_repeated(ledger, calls, ids, mode)
+
+
+def _are_new(ledger: Ledger, calls: Sequence[Mapping[str, Any]], ids: Sequence[str | None]) -> bool:
+    """Whether nothing was ever declared under these ids, nor twice in this turn: what most turns are."""
+    return (
+        len(set(ids)) == len(ids)
+        and not any(usable in ledger.bearing for usable in ids if usable)
+        and not any("original_id" in call for call in calls)
+    )
 
 
 def _all_repeated(

@@ -4,7 +4,7 @@
 kept here, only what tells two of them apart: the buffer with its contents is a projection.
 """
 
-from collections import ChainMap, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,6 +30,7 @@ from turnledger.domain.events import (
     SummaryInserted,
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
+from turnledger.domain.overlay import Overlay, adopt
 from turnledger.domain.values import likeness
 
 KEYS_REMEMBERED = 10_000
@@ -83,7 +84,7 @@ class Conversation:
     shares_shelf: bool = False
 
     def draft(self) -> "Conversation":
-        """The same state, whose changes this one does not see: what a decision works on.
+        """The same state, whose changes this one does not see until it adopts them: for a decision.
 
         Costs a copy of the list of entry numbers and of the open calls, nothing that grows otherwise.
         """
@@ -93,7 +94,7 @@ class Conversation:
             self.window,
             self.buffer_version,
             list(self.buffer),
-            ChainMap({}, self.entries),
+            Overlay(self.entries),
             self.newest_entry,
             self.newest_user,
             dict(self.open_calls),
@@ -101,6 +102,19 @@ class Conversation:
             self.shelf,
             shares_shelf=True,
         )
+
+    def adopt(self, draft: "Conversation") -> None:
+        """Takes over what a draft of this state has become: the same as to evolve by the draft's events."""
+        self.version, self.time, self.window = draft.version, draft.time, draft.window
+        self.buffer_version, self.buffer = draft.buffer_version, draft.buffer
+        self.newest_entry, self.newest_user = draft.newest_entry, draft.newest_user
+        adopt(self.entries, draft.entries)
+        self.open_calls = draft.open_calls
+        self.calls.adopt(draft.calls)
+        if not draft.shares_shelf:
+            self.shelf.adopt(draft.shelf)
+        for key, use in draft.keys.items():
+            self._remember(key, use)
 
     @property
     def own_shelf(self) -> Shelf:
@@ -114,11 +128,12 @@ class Conversation:
         envelope = event.envelope
         self.version, self.time = envelope.version, envelope.time
         if envelope.idempotency_key is not None:
-            self._remember(envelope.idempotency_key, event)
+            digest = envelope.idempotency_digest or ""
+            self._remember(envelope.idempotency_key, KeyUse(digest, envelope.batch, envelope.version))
         _EVOLVERS[type(event)](self, event)
 
-    def _remember(self, key: str, event: DomainEvent) -> None:
-        self.keys[key] = KeyUse(event.envelope.idempotency_digest or "", event.batch, event.version)
+    def _remember(self, key: str, use: KeyUse) -> None:
+        self.keys[key] = use
         if len(self.keys) > KEYS_REMEMBERED:
             self.keys.popitem(last=False)
 

@@ -5,7 +5,7 @@ Reads whatever shape a caller has into one; what a call id *means* is for `calls
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 from turnledger.domain.errors import InvalidMessage
 from turnledger.domain.values import LEVELS_MAX, Unkeepable, kept, model_dumped, scrubbed
@@ -27,7 +27,7 @@ def call_id(value: Any) -> str | None:
     A non-blank string other than "0" (without the white space around it) or a non-zero integer, as text.
     """
     if isinstance(value, str):
-        text = scrubbed(value).strip()
+        text = (value if value.isascii() else scrubbed(value)).strip()
         return text if text and text != "0" else None
     if isinstance(value, int) and not isinstance(value, bool) and value:
         try:
@@ -49,6 +49,8 @@ def original_id_of(keys: Mapping[str, Any]) -> str | None:
 
 def _function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
     function, custom = call.get("function"), call.get("custom")
+    if function is custom is None:
+        return {}
     if isinstance(custom, Mapping) and not isinstance(function, Mapping):
         return {"name": custom.get("name"), "arguments": custom.get("input")}  # OpenAI's other kind of call
     return function if isinstance(function, Mapping) else {}
@@ -56,18 +58,26 @@ def _function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def name_of_call(call: Mapping[str, Any]) -> str:
     """The function's name in the flat or the OpenAI form, `unknown` where there is none."""
-    for name in (call.get("name"), _function_of(call).get("name")):
-        if isinstance(name, str) and name.strip():
-            return scrubbed(name)
-    return UNNAMED
+    name = call.get("name")
+    if not _is_name(name):
+        name = _function_of(call).get("name")
+    return scrubbed(name) if _is_name(name) else UNNAMED
+
+
+def _is_name(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def arguments_of_call(call: Mapping[str, Any]) -> Any:
     """The arguments as given, in the flat or the OpenAI form; None where there are none."""
-    for arguments in (call.get("arguments"), _function_of(call).get("arguments")):
-        if arguments is not None and not (isinstance(arguments, str) and arguments == ""):
-            return arguments
-    return None
+    arguments = call.get("arguments")
+    if arguments is None or _is_blank(arguments):
+        arguments = _function_of(call).get("arguments")
+    return None if _is_blank(arguments) else arguments
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and value == ""
 
 
 def as_map(value: Any) -> Mapping[Any, Any] | None:
@@ -78,8 +88,7 @@ def as_map(value: Any) -> Mapping[Any, Any] | None:
     return dumped if isinstance(dumped, Mapping) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(NamedTuple):
     """What ties calls to results in a message of any shape: metadata where usable, else the top level."""
 
     calls: Sequence[Any]
@@ -89,24 +98,32 @@ class Pairing:
 
 def metadata_of(message: Mapping[Any, Any]) -> Mapping[Any, Any]:
     metadata = message.get("metadata")
-    return metadata if metadata is not None and isinstance(metadata, Mapping) else {}
+    return metadata if metadata is not None and isinstance(metadata, dict | Mapping) else {}
 
 
 def pairing_of(message: Mapping[Any, Any], role: str) -> Pairing:
     """A message's pairing: calls on an assistant turn, the call id and healed mark on a tool message."""
-    metadata = metadata_of(message)
-    calls: Sequence[Any] = ()
     if role == "assistant":
-        found = (metadata.get("tool_calls"), message.get("tool_calls"))
-        calls = next((c for c in found if isinstance(c, list | tuple) and c), ())
+        return Pairing(_calls_of(message), None, False)
     if role != "tool":
-        return Pairing(calls, None, False)
+        return _UNPAIRED
+    metadata = metadata_of(message)
     mark = metadata.get("healed")
     return Pairing(
-        calls,
+        (),
         call_id(metadata.get("tool_call_id")) or call_id(message.get("tool_call_id")),
         (message.get("healed") if mark is None else mark) is True,
     )
+
+
+_UNPAIRED = Pairing((), None, False)
+
+
+def _calls_of(message: Mapping[Any, Any]) -> Sequence[Any]:
+    for found in (metadata_of(message).get("tool_calls"), message.get("tool_calls")):
+        if isinstance(found, list | tuple) and found:
+            return found
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +173,7 @@ def _role_of(message: Mapping[Any, Any]) -> str:
 
 def _refuse_malformed_calls(message: Mapping[Any, Any]) -> None:
     metadata = message.get("metadata")
-    if metadata is not None and not isinstance(metadata, Mapping):
+    if metadata is not None and not isinstance(metadata, dict | Mapping):
         raise Unkeepable("its metadata is no map")
     for calls in (metadata_of(message).get("tool_calls"), message.get("tool_calls")):
         if calls is not None and not (
@@ -166,6 +183,8 @@ def _refuse_malformed_calls(message: Mapping[Any, Any]) -> None:
 
 
 def _refuse_tool_blocks(content: Any, role: str) -> None:
+    if content.__class__ is str:
+        return
     blocks = content if isinstance(content, list | tuple) else () if role == "tool" else (content,)
     for block in blocks:
         kind = (as_map(block) or {}).get("type")
@@ -178,46 +197,51 @@ def _refuse_tool_blocks(content: Any, role: str) -> None:
 
 def _kept_metadata(message: Mapping[Any, Any], role: str) -> dict[str, Any]:
     pairing = pairing_of(message, role)
-    extras = {k: v for k, v in metadata_of(message).items() if not (k in _PAIRING_KEYS and v is None)}
+    metadata = metadata_of(message)
+    extras = {k: v for k, v in metadata.items() if not (v is None and k in _PAIRING_KEYS)}
     for key, value in message.items():
         if value is not None and key not in _SHAPE_KEYS and extras.get(key) is None:
             extras[key] = value
     extras.pop("toolArtifacts", None)
     if role == "assistant":
         extras.pop("tool_calls", None)
-        if pairing.calls:
-            extras["tool_calls"] = [_kept_call(as_map(call) or {}) for call in pairing.calls]
     if pairing.call_id:
         extras["tool_call_id"] = pairing.call_id
     if pairing.healed:
         extras["healed"] = True
-    calls = {"tool_calls": kept(extras.pop("tool_calls"), levels_max=LEVELS_MAX + 2)} if pairing.calls else {}
-    result: dict[str, Any] = kept(extras, levels_max=LEVELS_MAX + 1)
-    return result | calls
+    result: dict[str, Any] = kept(extras, levels_max=LEVELS_MAX + 1) if extras else extras
+    if pairing.calls:
+        calls = [_call_in_our_spelling(as_map(call) or {}) for call in pairing.calls]
+        result["tool_calls"] = kept(calls, levels_max=LEVELS_MAX + 2)
+    return result
 
 
-def _kept_call(call: Mapping[Any, Any]) -> dict[str, Any]:
-    """A call in our spelling; what it holds beyond that stays under its own name."""
+def _call_in_our_spelling(call: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A call as we spell it; what it holds beyond that stays under its own name."""
     usable, name, arguments = id_of_call(call), name_of_call(call), arguments_of_call(call)
-    rest = {k: v for k, v in call.items() if v is not None and not (k == "type" and v == "function")}
-    if isinstance(call.get("function"), Mapping):
-        rest["function"] = {k: v for k, v in call["function"].items() if k not in ("name", "arguments")}
-        if not rest["function"]:
-            del rest["function"]
+    spelled: dict[Any, Any] = {}
     if usable:
-        rest.pop("tool_call_id", None)
-        if call_id(rest.get("id")) == usable:
-            del rest["id"]
+        spelled["tool_call_id"] = usable
     if name != UNNAMED:
-        rest.pop("name", None)
+        spelled["name"] = name
     if arguments is not None:
-        rest.pop("arguments", None)
-    return {
-        **({"tool_call_id": usable} if usable else {}),
-        **({"name": name} if name != UNNAMED else {}),
-        **({"arguments": kept(arguments)} if arguments is not None else {}),
-        **rest,
-    }
+        spelled["arguments"] = arguments
+    for key, value in call.items():
+        if value is None or key in spelled or (key == "id" and usable and call_id(value) == usable):
+            continue
+        if key == "type" and value == "function":
+            continue
+        beside = _beside_name_and_arguments(value) if key == "function" else value
+        if beside is not None:
+            spelled[key] = beside
+    return spelled
+
+
+def _beside_name_and_arguments(function: Any) -> Any:
+    """What OpenAI's `function` map holds beyond what we spell ourselves, None for nothing."""
+    if not isinstance(function, Mapping):
+        return function
+    return {k: v for k, v in function.items() if k not in ("name", "arguments")} or None
 
 
 def refuse_oversized(index: int, encoded_bytes: int) -> None:

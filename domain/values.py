@@ -46,6 +46,8 @@ def kept(value: Any, *, levels_max: int = LEVELS_MAX) -> Any:
 
 
 def _kept(value: Any, levels: int, path: set[int]) -> Any:
+    if value.__class__ is str and value.isascii():  # most values are: the quick question first
+        return value
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
@@ -65,31 +67,33 @@ _FLOAT_MAX = 1.7976931348623157e308
 
 
 def _kept_container(value: Any, levels: int, path: set[int]) -> Any:
+    """A container of the value's; `path` are the containers that it stands in."""
     if levels <= 0:
         raise Unkeepable(f"it is nested more than {LEVELS_MAX} levels deep")
     if id(value) in path:
         raise Unkeepable("it contains itself")
     path.add(id(value))
-    try:
-        if isinstance(value, Mapping):
-            return _kept_map(value, levels, path)
-        if isinstance(value, list | tuple):
-            return [_kept(item, levels - 1, path) for item in value]
+    result: Any
+    if isinstance(value, dict | Mapping):
+        result = _kept_map(value, levels - 1, path)
+    elif isinstance(value, list | tuple):
+        result = [_kept(item, levels - 1, path) for item in value]
+    else:
         dumped = model_dumped(value)
         if not isinstance(dumped, Mapping | list | tuple):
             raise Unkeepable(f"it holds an object of unknown type {type(value).__name__!r}")
-        return _kept(dumped, levels, path)
-    finally:
-        path.discard(id(value))
+        result = _kept(dumped, levels, path)
+    path.discard(id(value))
+    return result
 
 
 def _kept_map(value: Mapping[Any, Any], levels: int, path: set[int]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, item in value.items():
-        text = _kept_key(key)
+        text = key if key.__class__ is str and key.isascii() else _kept_key(key)
         if text in result:
             raise Unkeepable(f"two keys of one map both read {text[:100]!r}")
-        result[text] = _kept(item, levels - 1, path)
+        result[text] = item if item.__class__ is str and item.isascii() else _kept(item, levels, path)
     return result
 
 
@@ -181,6 +185,10 @@ def digest(text: str) -> str:
 
 def copied(value: Any) -> Any:
     """A JSON value that shares nothing with this one that can change."""
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    return [copied(item) for item in value] if isinstance(value, list) else value
+    if value.__class__ is dict:
+        copy = value.copy()  # at once, then what of it is a container: most is not
+        for key, item in value.items():
+            if item.__class__ is dict or item.__class__ is list:
+                copy[key] = copied(item)
+        return copy
+    return [copied(item) for item in value] if value.__class__ is list else value

@@ -7,8 +7,8 @@ What a write recorded is folded only after the commit, so that a failed one leav
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from sqlite3 import IntegrityError
 from typing import Any
@@ -26,13 +26,12 @@ from turnledger.domain.errors import (
     StoreUnwritable,
     VersionNotFound,
 )
-from turnledger.domain.events import DomainEvent
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.faults import Locked, closed
-from turnledger.infrastructure.live import Live
+from turnledger.infrastructure.live import Live, Recording
 from turnledger.infrastructure.location import Location
 from turnledger.infrastructure.mapper import ConversationMapper
-from turnledger.infrastructure.storage import ConversationFactory, ConversationRecorder, Deadline, Log
+from turnledger.infrastructure.storage import ConversationFactory, ConversationRecorder, Deadline, Lent, Log
 
 PAGE_ROWS = 500
 
@@ -82,18 +81,49 @@ class ConversationApplication(Application[str]):
                 f"{self.location.place} was opened with read_only=True: open it without, to write"
             )
         deadline = self._deadline()
+        attempt = self._attempt_as_known
         while True:
             try:
-                return self._attempt(conversation_id, decide, deadline)
+                done = attempt(conversation_id, decide, deadline)
+                if done is not None:
+                    return done.changes
+                attempt = self._attempt
             except (IntegrityError, Locked):
+                attempt = self._attempt
                 deadline.pause(self.location.place)
             except BaseException:
                 self._forget_empty(conversation_id)
                 raise
 
+    def _attempt_as_known(
+        self, conversation_id: str, decide: Callable[[Conversation], Changes], deadline: Deadline
+    ) -> Recording | None:
+        """Decides on what is known, with no look at the log: if another was first, the insert says so.
+
+        None where only a look can tell: nothing is known, nothing would be recorded, or all is refused.
+        """
+        live = self._live(conversation_id)
+        if not (live.version and live.whole and live.caught_up):
+            return None
+        with self.recorder.datastore.turn(deadline) as log:
+            with live.held(deadline, self.location.place):
+                try:
+                    recording = Recording(live, decide(live.conversation), self.mapper)
+                except Exception:
+                    return None
+            if not recording.rows:
+                return None
+            if recording.is_one_row:
+                self.recorder.insert(log, recording.rows)
+            else:
+                with log.transaction():
+                    self._insert(log, recording)
+        self._absorb(recording, deadline)
+        return recording
+
     def _attempt(
         self, conversation_id: str, decide: Callable[[Conversation], Changes], deadline: Deadline
-    ) -> Changes:
+    ) -> Recording:
         live = self._live(conversation_id)
         place = self.location.place
         # a long log is read before the others are made to wait; then only what came in between
@@ -103,26 +133,20 @@ class ConversationApplication(Application[str]):
         with self.recorder.datastore.writing(deadline) as log:
             with live.held(deadline, place):
                 self._catch_up(live, log, whole=True)
-                changes = decide(live.conversation)
-                recorded = self.mapper.chained(changes.events, live.previous)
-                waiting = list(live.waiting) if recorded else []
-            segments.save(log, conversation_id, waiting)
-            self.recorder.insert(log, [row for row, _ in recorded])
-        self._absorb(live, recorded, waiting, deadline)
-        return changes
+                recording = Recording(live, decide(live.conversation), self.mapper)
+            self._insert(log, recording)
+        self._absorb(recording, deadline)
+        return recording
 
-    def _absorb(
-        self,
-        live: Live,
-        recorded: Sequence[tuple[StoredEvent, DomainEvent]],
-        waiting: Sequence[segments.Segment],
-        deadline: Deadline,
-    ) -> None:
+    def _insert(self, log: Log, recording: Recording) -> None:
+        segments.save(log, recording.live.conversation_id, recording.segments)
+        self.recorder.insert(log, recording.rows)
+
+    def _absorb(self, recording: Recording, deadline: Deadline) -> None:
         """Folds what was recorded. It is recorded: what hinders this is for the next reading to meet."""
+        live = recording.live
         with suppress(CorruptEvent, StoreBusy), live.held(deadline, self.location.place):
-            live.waiting = [segment for segment in live.waiting if segment not in waiting]
-            for row, event in recorded:
-                live.absorb(row, event)
+            live.adopt(recording)
         self._make_room(live)
 
     @contextmanager
@@ -135,9 +159,9 @@ class ConversationApplication(Application[str]):
 
         Raises `ConversationNotFound` and `VersionNotFound`.
         """
-        self.refuse_closed()  # before any lock is asked for: in a child nobody may be there to release it
+        lent = self.read_log()  # refuses before any lock is asked for: in a child nobody may release one
         live = self._live(conversation_id) if at is None else Live(conversation_id)
-        with self.read_log() as log, live.lock:
+        with lent as log, live.lock:
             if at is None:
                 self._catch_up(live, log, whole=whole)
             else:
@@ -153,7 +177,7 @@ class ConversationApplication(Application[str]):
         to = at if isinstance(at, int) else None
         if to is not None and not whole:
             live.start_from_segments(log, to)
-        for row in self._pages(live.conversation_id, log, live.version, to):
+        for row in self.rows(live.conversation_id, live.version, to, log):
             event = self.mapper.decoded(row)
             if isinstance(at, datetime) and event.time > at:
                 break
@@ -169,27 +193,23 @@ class ConversationApplication(Application[str]):
             )
 
     def _catch_up(self, live: Live, log: Log, *, whole: bool) -> None:
+        live.caught_up = False
         if not live.version and not whole:
             live.start_from_segments(log)
         if whole and not live.whole:
-            rows = self._pages(live.conversation_id, log, 0, live.version)
+            rows = self.rows(live.conversation_id, 0, live.version, log)
             live.complete((row, self.mapper.decoded(row)) for row in rows)
-        for row in self._pages(live.conversation_id, log, live.version, None):
+        for row in self.rows(live.conversation_id, live.version, None, log):
             live.absorb(row, self.mapper.decoded(row))
+        live.caught_up = True
 
-    def _pages(self, conversation_id: str, log: Log, after: int, to: int | None) -> Iterator[StoredEvent]:
+    def rows(
+        self, conversation_id: str, after: int = 0, to: int | None = None, log: Log | None = None
+    ) -> Iterator[StoredEvent]:
+        """The raw rows, page by page; without a `log` no connection is held between pages."""
         while True:
-            rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
-            yield from rows
-            if len(rows) < PAGE_ROWS:
-                return
-            after = rows[-1].originator_version
-
-    def rows(self, conversation_id: str, after: int = 0, to: int | None = None) -> Iterator[StoredEvent]:
-        """The raw rows, page by page, no transaction held between pages."""
-        while True:
-            with self.read_log() as log:
-                rows = log.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
+            with nullcontext(log) if log else self.read_log() as lent:
+                rows = lent.rows(conversation_id, after=after, to=to, limit=PAGE_ROWS)
             yield from rows
             if len(rows) < PAGE_ROWS:
                 return
@@ -211,11 +231,9 @@ class ConversationApplication(Application[str]):
                 return
             after = ids[-1]
 
-    @contextmanager
-    def read_log(self) -> Iterator[Log]:
-        deadline = self._deadline()
-        with self.recorder.datastore.reading(deadline) as log:
-            yield log
+    def read_log(self) -> Lent:
+        """The log, lent for a block of reading."""
+        return self.recorder.datastore.reading(self._deadline())
 
     def refuse_closed(self) -> None:
         """Raises `StoreClosed` for a store that was closed, and in a forked child."""

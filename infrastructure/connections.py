@@ -9,15 +9,14 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from weakref import WeakSet
 
 from eventsourcing.persistence import ConnectionPoolClosedError, ConnectionUnavailableError
 from eventsourcing.sqlite import SQLiteConnection
 
 from turnledger.infrastructure.location import Location
-from turnledger.infrastructure.turnstile import Turnstile
+from turnledger.infrastructure.turnstile import Stay, Turnstile
 
 CONNECTIONS_MAX = 16
 STATEMENTS_CACHED = 64
@@ -39,19 +38,16 @@ class Connections:
         self._mark: object = None
         _open.add(self)
 
-    @contextmanager
-    def lent(self, timeout_s: float) -> Iterator[SQLiteConnection]:
-        """A connection for the block. Raises `ConnectionUnavailableError`, `ConnectionPoolClosedError`."""
-        with self._places.turn(timeout_s) as inside:
-            self._refuse_closed()
-            if not inside:
-                raise ConnectionUnavailableError
-            connection = self._idle_one() or self._new(timeout_s)
-            self._lent.add(connection)
-            try:
-                yield connection
-            finally:
-                self._return(connection)
+    def lent(self, timeout_s: float) -> "Loan":
+        """A connection for a block. Raises `ConnectionUnavailableError`, `ConnectionPoolClosedError`."""
+        return Loan(self, self._places.turn(timeout_s), timeout_s)
+
+    def take(self, timeout_s: float) -> SQLiteConnection:
+        """One that is idle, or a new one; for whoever has a place."""
+        self.refuse_closed()
+        connection = self._idle_one() or self._new(timeout_s)
+        self._lent.add(connection)
+        return connection
 
     def _idle_one(self) -> SQLiteConnection | None:
         if self.location.read_only and self._mark != (mark := self.location.mark()):
@@ -63,13 +59,14 @@ class Connections:
         except IndexError:
             return None
 
-    def _return(self, connection: SQLiteConnection) -> None:
+    def give_back(self, connection: SQLiteConnection) -> None:
         self._lent.discard(connection)
         if connection.closed or self._pid != os.getpid():
             return
         try:
             # an interrupt can leave a transaction open, which would lock everybody out
-            connection.rollback()
+            if connection._sqlite_conn.in_transaction:
+                connection.rollback()
         except sqlite3.Error:
             connection.close()
             return
@@ -125,7 +122,7 @@ class Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _refuse_closed(self) -> None:
+    def refuse_closed(self) -> None:
         if self.closed or self._pid != os.getpid():
             raise ConnectionPoolClosedError
 
@@ -156,6 +153,41 @@ class Connections:
         for connection in [*self._idle, *self._lent]:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection._sqlite_conn))
+
+
+class Loan:
+    """A connection for a block, which goes back whatever happens: what no block gives back goes with this."""
+
+    __slots__ = ("_connection", "_connections", "_stay", "_timeout_s")
+
+    def __init__(self, connections: Connections, stay: Stay, timeout_s: float) -> None:
+        self._connection: SQLiteConnection | None = None
+        self._connections = connections
+        self._stay = stay
+        self._timeout_s = timeout_s
+
+    def __enter__(self) -> SQLiteConnection:
+        try:
+            if not self._stay.__enter__():
+                self._connections.refuse_closed()
+                raise ConnectionUnavailableError
+            connection = self._connection = self._connections.take(self._timeout_s)
+        except BaseException:
+            self.__exit__()
+            raise
+        return connection
+
+    def __exit__(self, *exc_info: object) -> None:
+        try:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                self._connections.give_back(connection)
+        finally:
+            self._stay.__exit__()
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            self.__exit__()
 
 
 def _text(raw: bytes) -> str:

@@ -1,8 +1,6 @@
 """What a database error means to a caller, one error class each."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from eventsourcing.persistence import (
     ConnectionPoolClosedError,
@@ -70,21 +68,14 @@ def busy(place: str, timeout_s: float) -> StoreBusy:
     return StoreBusy(f"{place} stayed locked for {timeout_s:g} s; nothing was recorded, try again")
 
 
-@contextmanager
-def translated(place: str, timeout_s: float) -> Iterator[None]:
-    """Raises the store's own error for whatever the database raises in the block."""
-    try:
-        yield
-    except sqlite3.IntegrityError:
-        raise
-    except sqlite3.Error as error:
-        raise error_of(error, place) from error
-    except ConnectionPoolClosedError as error:
-        raise closed() from error
-    except ConnectionUnavailableError as error:
-        raise busy(place, timeout_s) from error
-    except PersistenceError as error:
-        cause = error.__cause__
-        if isinstance(cause, sqlite3.Error):
-            raise error_of(cause, place) from error
-        raise
+def meaning_of(error: Exception, place: str, timeout_s: float) -> Exception:
+    """The error to raise for whatever lending a connection raised; itself for what is not the database's."""
+    cause = error.__cause__ if isinstance(error, PersistenceError) else error
+    if isinstance(error, ConnectionPoolClosedError):
+        return closed()
+    if isinstance(cause, sqlite3.IntegrityError):
+        return cause
+    found = error_of(cause, place) if isinstance(cause, sqlite3.Error) else error
+    if isinstance(found, Locked | ConnectionUnavailableError):
+        return busy(place, timeout_s)
+    return found

@@ -6,16 +6,16 @@ when it is first asked for.
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
 from eventsourcing.persistence import StoredEvent
 
+from turnledger.domain.changes import Changes
 from turnledger.domain.conversation import Conversation
 from turnledger.domain.errors import CorruptEvent
 from turnledger.domain.events import NO_PREVIOUS, DomainEvent
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.faults import busy
-from turnledger.infrastructure.mapper import digest_of
+from turnledger.infrastructure.mapper import ConversationMapper, digest_of
 from turnledger.infrastructure.storage import Deadline, Log
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.held import ArtifactsView
@@ -23,12 +23,14 @@ from turnledger.projections.sendable_view import SendableView
 
 LIVE_WAIT_S = 0.25
 LIVE_BYTES = 2048  # about what the folds of an empty conversation take
+EVENT_BYTES = 700  # about what they take of an event beyond its text; a turn that calls takes more
 
 
 class Live:
     """The folds of one conversation at one version.
 
-    `whole` says that `conversation` and `artifacts` are folded too, not only the buffer.
+    `whole` says that `conversation` and `artifacts` are folded too, not only the buffer; `caught_up` that the
+    log held nothing more, and nothing damaged, when it was last looked at.
     """
 
     def __init__(self, conversation_id: str) -> None:
@@ -39,6 +41,7 @@ class Live:
 
     def restart(self) -> None:
         self.whole = True
+        self.caught_up = False
         self.conversation = Conversation()
         self.artifacts = ArtifactsView()
         self.buffer = BufferView()
@@ -57,31 +60,57 @@ class Live:
         """Takes the buffer of an empty live one from segments, if that is quicker than its events."""
         loaded = segments.load(log, self.conversation_id, to)
         if loaded:
-            self.buffer, self.previous = loaded
+            self.buffer, self.previous, row_bytes = loaded
+            self.bytes += row_bytes + EVENT_BYTES * self.version
             self.whole = False
 
     def absorb(self, row: StoredEvent, event: DomainEvent) -> None:
         """Folds one event; one that is known already changes nothing. Raises `CorruptEvent` for a gap."""
-        if event.version <= self.version:
+        envelope = event.envelope
+        if envelope.version <= self.version:
             return
-        if event.version != self.version + 1:
+        if envelope.version != self.version + 1:
             raise CorruptEvent(self.conversation_id, self.version + 1, "the event is missing")
-        if event.previous != self.previous:
+        if envelope.previous != self.previous:
             raise CorruptEvent(
                 self.conversation_id,
-                event.version,
+                envelope.version,
                 "it does not follow the event before it: the chain is broken",
             )
-        with self._wholly(event):
+        try:
             if self.whole:
                 self.conversation.evolve(event)
-                self.artifacts.apply(event)
-            self.sendable.apply(event)
-            self.buffer.apply(event)
-            self.previous = digest_of(row.state)
-            self.bytes += len(row.state)
-            self._row_bytes += len(row.topic) + len(row.state)
-            self._capture(event)
+            self._view(row, event, digest_of(row.state))
+        except BaseException as error:
+            raise self._half_folded(error, event.version) from error
+
+    def adopt(self, recording: "Recording") -> None:
+        """Takes over what was decided on this very version, now that it is recorded.
+
+        The draft is what folding its events anew would give, and is spared it.
+        """
+        self.waiting = [segment for segment in self.waiting if segment not in recording.segments]
+        if self.version >= recording.changes.state.version:
+            return  # a reader was first
+        if self.version != recording.version or not self.whole:
+            raise CorruptEvent(self.conversation_id, recording.version + 1, "the event is missing")
+        try:
+            self.conversation.adopt(recording.changes.state)
+            for row, event, digest in recording.links:
+                self._view(row, event, digest)
+        except BaseException as error:
+            raise self._half_folded(error, recording.version + 1) from error
+
+    def _view(self, row: StoredEvent, event: DomainEvent, digest: str) -> None:
+        if self.whole:
+            self.artifacts.apply(event)
+        self.sendable.apply(event)
+        self.buffer.apply(event)
+        self.previous = digest
+        self.bytes += len(row.state) + EVENT_BYTES
+        self._row_bytes += len(row.topic) + len(row.state)
+        if self._captures and self.version % segments.VERSIONS == 0:
+            self._capture()
 
     def complete(self, folded: Iterable[tuple[StoredEvent, DomainEvent]]) -> None:
         """Folds what only the buffer knew so far; `folded` are all events up to this version."""
@@ -90,38 +119,71 @@ class Live:
         for row, event in folded:
             if event.previous != previous or event.version != self.conversation.version + 1:
                 raise CorruptEvent(self.conversation_id, event.version, "the chain is broken before it")
-            with self._wholly(event):
+            try:
                 self.conversation.evolve(event)
                 self.artifacts.apply(event)
+            except BaseException as error:
+                raise self._half_folded(error, event.version) from error
             previous = digest_of(row.state)
         if previous != self.previous:
             raise CorruptEvent(self.conversation_id, self.version, "the event is not the one that was read")
         self.whole = True
 
-    @contextmanager
-    def _wholly(self, event: DomainEvent) -> Iterator[None]:
-        """Half a fold would be taken for a whole one: after a failure the next reading begins anew."""
-        try:
-            yield
-        except BaseException as error:
-            self.restart()
-            if not isinstance(error, Exception):
-                raise
-            reason = f"it does not fit the events before it ({type(error).__name__}: {error})"
-            raise CorruptEvent(self.conversation_id, event.version, reason) from error
+    def _half_folded(self, error: BaseException, version: int) -> BaseException:
+        """Half a fold would be taken for a whole one: the next reading begins anew. The error to raise."""
+        self.restart()
+        if not isinstance(error, Exception):
+            return error
+        reason = f"it does not fit the events before it ({type(error).__name__}: {error})"
+        return CorruptEvent(self.conversation_id, version, reason)
 
-    def _capture(self, event: DomainEvent) -> None:
-        if self._captures and event.version % segments.VERSIONS == 0:
-            self.waiting.append(segments.captured(self.buffer, self.previous, self._row_bytes))
-            self._row_bytes = 0
-            self._captures = len(self.waiting) < segments.WAITING_MAX
+    def _capture(self) -> None:
+        self.waiting.append(segments.captured(self.buffer, self.previous, self._row_bytes))
+        self._row_bytes = 0
+        self._captures = len(self.waiting) < segments.WAITING_MAX
 
-    @contextmanager
-    def held(self, deadline: Deadline, place: str) -> Iterator[None]:
-        """The lock, for as long as a writer may wait; for a moment always: no reader makes a writer fail."""
-        if not self.lock.acquire(timeout=max(LIVE_WAIT_S, deadline.left_s)):
-            raise busy(place, deadline.timeout_s)
-        try:
-            yield
-        finally:
-            self.lock.release()
+    def held(self, deadline: Deadline, place: str) -> "Hold":
+        """The lock for a block, waited for as long as a writer may; for a moment always: no reader makes a
+        writer fail."""
+        return Hold(self.lock, deadline, place)
+
+
+class Hold:
+    """A lock held for a block. Raises `StoreBusy` where it does not come free in time."""
+
+    __slots__ = ("_deadline", "_lock", "_place")
+
+    def __init__(self, lock: "threading.RLock", deadline: Deadline, place: str) -> None:
+        self._lock = lock
+        self._deadline = deadline
+        self._place = place
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=max(LIVE_WAIT_S, self._deadline.left_s)):
+            raise busy(self._place, self._deadline.timeout_s)
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()
+
+
+class Recording:
+    """What one call records on a conversation as it is known: rows behind those that are there, and the
+    segments that wait for the next write."""
+
+    __slots__ = ("changes", "digests", "live", "rows", "segments", "version")
+
+    def __init__(self, live: Live, changes: Changes, mapper: ConversationMapper) -> None:
+        self.live = live
+        self.changes = changes
+        self.version = live.version
+        self.rows, self.digests = mapper.chained(changes.events, live.previous)
+        self.segments = list(live.waiting) if self.rows else []
+
+    @property
+    def links(self) -> Iterator[tuple[StoredEvent, DomainEvent, str]]:
+        """Each row with its event and its digest."""
+        return zip(self.rows, self.changes.events, self.digests, strict=True)
+
+    @property
+    def is_one_row(self) -> bool:
+        return len(self.rows) == 1 and not self.segments

@@ -7,6 +7,7 @@ default (`batch` from `version`). The conversation's id stands in the row, and i
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
@@ -24,7 +25,7 @@ from turnledger.domain.events import (
     SummaryInserted,
 )
 from turnledger.domain.forking import refuse_oversized_fork
-from turnledger.domain.messages import refuse_oversized
+from turnledger.domain.messages import ENCODED_BYTES_MAX, refuse_oversized
 
 _READERS: dict[str, TypeAdapter[DomainEvent]] = {topic: TypeAdapter(cls) for topic, cls in TOPICS.items()}
 
@@ -38,6 +39,7 @@ def _defaults_of(dataclass: type[Any], left_out: tuple[str, ...]) -> tuple[tuple
 
 
 _ORIGIN = ("execution_id", "turn_id", "idempotency_key", "idempotency_digest", "context")
+_origin = attrgetter(*_ORIGIN)
 _PAYLOADS = {cls: _defaults_of(cls, ("conversation_id", "envelope")) for cls in TOPICS.values()}
 
 
@@ -63,38 +65,38 @@ class ConversationMapper(Mapper[str]):
 
         Raises `InvalidMessage` for a message too large for a row.
         """
-        envelope: dict[str, Any] = {"version": event.version, "time": event.time}
-        if event.batch != event.version:
-            envelope["batch"] = event.batch
+        given = event.envelope
+        envelope: dict[str, Any] = {"version": given.version, "time": given.time}
+        if given.batch != given.version:
+            envelope["batch"] = given.batch
         if event.SCHEMA != 1:
             envelope["schema_number"] = event.SCHEMA
-        if linked := event.previous if previous is None else previous:
+        if linked := given.previous if previous is None else previous:
             envelope["previous"] = linked
-        for name in _ORIGIN:
-            if (value := getattr(event.envelope, name)) is not None:
+        for name, value in zip(_ORIGIN, _origin(given), strict=True):
+            if value is not None:
                 envelope[name] = value
         payload = {
             name: value
-            for name, default in _PAYLOADS[type(event)]
+            for name, default in _PAYLOADS[event.__class__]
             if (value := getattr(event, name)) != default
         }
-        state = to_json(payload | {"envelope": envelope})
-        if isinstance(event, MessageAppended | PlaceholderReplaced):
-            refuse_oversized(event.index, len(state))
-        elif isinstance(event, SummaryInserted):
-            refuse_oversized(0, len(state))
-        elif isinstance(event, ConversationForked):
-            refuse_oversized_fork(event, len(state))
-        return StoredEvent(event.conversation_id, event.version, event.TOPIC, state)
+        payload["envelope"] = envelope
+        state = to_json(payload)
+        if len(state) > ENCODED_BYTES_MAX:
+            _refuse_oversized(event, len(state))
+        return StoredEvent(event.conversation_id, given.version, event.TOPIC, state)
 
-    def chained(self, events: Sequence[DomainEvent], previous: str) -> list[tuple[StoredEvent, DomainEvent]]:
-        """Each event's row, linked to the one before, with the event as it will be read back from it."""
-        recorded = []
+    def chained(self, events: Sequence[DomainEvent], previous: str) -> tuple[list[StoredEvent], list[str]]:
+        """Each event's row, linked to the one before, and its digest. What cannot be read back is refused."""
+        rows, digests = [], []
         for event in events:
             row = self.stored(event, previous)
-            recorded.append((row, self.decoded(row)))
+            self.decoded(row)
             previous = digest_of(row.state)
-        return recorded
+            rows.append(row)
+            digests.append(previous)
+        return rows, digests
 
     def decoded(self, row: StoredEvent) -> DomainEvent:
         """The event of a row. Raises `CorruptEvent`, or `NewerLog` for what a newer release wrote."""
@@ -106,18 +108,19 @@ class ConversationMapper(Mapper[str]):
                 f"{_named(row)}: unknown topic {row.topic!r}: damage, or a newer turnledger reads it"
             )
         try:
-            event = reader.validate_json(row.state)
-            if event.envelope.schema_number != TOPICS[row.topic].SCHEMA:
+            event: DomainEvent = reader.validator.validate_json(row.state)
+            if event.envelope.schema_number != event.SCHEMA:
                 event = _of_another_schema(row)
         except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
             event = _of_another_schema(row, error)
         conversation_id = str(row.originator_id)
         object.__setattr__(event, "conversation_id", conversation_id)
+        version = event.envelope.version
         if not event.envelope.batch:
-            object.__setattr__(event.envelope, "batch", event.version)
-        if event.version != row.originator_version:
+            object.__setattr__(event.envelope, "batch", version)
+        if version != row.originator_version:
             raise CorruptEvent(
-                conversation_id, row.originator_version, f"the row holds the event of version {event.version}"
+                conversation_id, row.originator_version, f"the row holds the event of version {version}"
             )
         if (
             isinstance(event, ConversationStarted | ConversationForked)
@@ -125,6 +128,16 @@ class ConversationMapper(Mapper[str]):
         ):
             raise CorruptEvent(conversation_id, 1, f"the row holds the start of {event.started_id!r}")
         return event
+
+
+def _refuse_oversized(event: DomainEvent, encoded_bytes: int) -> None:
+    match event:
+        case MessageAppended() | PlaceholderReplaced():
+            refuse_oversized(event.index, encoded_bytes)
+        case SummaryInserted():
+            refuse_oversized(0, encoded_bytes)
+        case ConversationForked():
+            refuse_oversized_fork(event, encoded_bytes)
 
 
 def _of_another_schema(row: StoredEvent, failure: Exception | None = None) -> DomainEvent:

@@ -55,8 +55,16 @@ def save(log: Log, conversation_id: str, segments: Sequence[Segment]) -> None:
         )
 
 
-def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferView, str] | None:
-    """The buffer as the segments up to a version have it, with the digest of its last event.
+class Loaded(NamedTuple):
+    """A buffer from segments, with the digest of its last event and the bytes of the rows behind it."""
+
+    buffer: BufferView
+    digest: str
+    row_bytes: int
+
+
+def load(log: Log, conversation_id: str, to: int | None = None) -> Loaded | None:
+    """The buffer as the segments up to a version have it.
 
     None where there are none, or where they do not fit the log: then it is to be folded from its events.
     """
@@ -71,7 +79,7 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
         if version != buffer.version + VERSIONS or checksum != _checksum(conversation_id, segment):
             break
         try:
-            buffer.load(version, from_json(segment.changes, cache_strings="keys"))
+            buffer.load(version, from_json(segment.changes, cache_strings="all"))
         except (ValueError, TypeError, KeyError, IndexError):
             return None  # one left over from a log that was cut off and has grown otherwise since
         digest, total = own_digest, total + row_bytes
@@ -79,7 +87,7 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
         return None
     buffer.keep_changes()
     last = log.rows(conversation_id, after=buffer.version - 1, to=buffer.version)
-    return (buffer, digest) if last and digest_of(last[0].state) == digest else None
+    return Loaded(buffer, digest, total) if last and digest_of(last[0].state) == digest else None
 
 
 def all_of(log: Log, conversation_id: str) -> list[Segment]:

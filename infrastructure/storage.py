@@ -8,7 +8,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from eventsourcing.persistence import StoredEvent
@@ -20,10 +20,10 @@ from eventsourcing.sqlite import (
 )
 
 from turnledger.domain.errors import NewerLog, NotAStore
-from turnledger.infrastructure.connections import Connections
-from turnledger.infrastructure.faults import Locked, busy, error_of, translated
+from turnledger.infrastructure.connections import Connections, Loan
+from turnledger.infrastructure.faults import Locked, busy, error_of, meaning_of
 from turnledger.infrastructure.location import Location
-from turnledger.infrastructure.turnstile import Turnstile
+from turnledger.infrastructure.turnstile import Stay, Turnstile
 
 APPLICATION_ID = 0x544C4752  # "TLGR", in the file's header
 FORMAT = 1
@@ -62,37 +62,26 @@ class ConversationDatastore(SQLiteDatastore):
     def __init__(self, location: Location) -> None:
         super().__init__("", originator_id_type="text")
         self.location = location
+        self.place = location.place
         self.connections = Connections(location)
         self._writers = Turnstile()
 
-    @contextmanager
-    def connected(self, deadline: Deadline) -> Iterator["Log"]:
-        place = self.location.place
-        with ExitStack() as stack:
-            try:
-                with translated(place, deadline.timeout_s):
-                    connection = stack.enter_context(self.connections.lent(deadline.left_s))
-            except Locked:
-                raise busy(place, deadline.timeout_s) from None
-            yield Log(connection, place, deadline)
-
-    @contextmanager
-    def reading(self, deadline: Deadline) -> Iterator["Log"]:
+    def reading(self, deadline: Deadline) -> "Lent":
         """A connection to read by, each statement for itself."""
-        with self.connected(deadline) as log:
-            yield log
+        return Lent(self.connections.lent(deadline.left_s), self.place, deadline)
+
+    def turn(self, deadline: Deadline) -> "Turn":
+        """A connection for the one writer of this process whose turn it is; it opens its transaction itself.
+
+        Whatever is raised in the block, the connection is rolled back when it is given back.
+        """
+        return Turn(self._writers.turn(deadline.left_s), self.reading(deadline), self.place, deadline)
 
     @contextmanager
     def writing(self, deadline: Deadline) -> Iterator["Log"]:
         """A write transaction from its first moment: what is read in it is what is decided on."""
-        with self._writers.turn(deadline.left_s) as inside:
-            if not inside:
-                raise busy(self.location.place, deadline.timeout_s)
-            with self.connected(deadline) as log:
-                # whatever is raised in between, the connection is rolled back when it is given back
-                log.execute("BEGIN IMMEDIATE")
-                yield log
-                log.execute("COMMIT")
+        with self.turn(deadline) as log, log.transaction():
+            yield log
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
@@ -109,6 +98,54 @@ class ConversationDatastore(SQLiteDatastore):
             self.close()
 
 
+class Lent:
+    """The log by a connection that is lent for a block. Raises `StoreBusy` and `StoreClosed`."""
+
+    __slots__ = ("_deadline", "_loan", "_place")
+
+    def __init__(self, loan: Loan, place: str, deadline: Deadline) -> None:
+        self._loan = loan
+        self._place = place
+        self._deadline = deadline
+
+    def __enter__(self) -> "Log":
+        try:
+            connection = self._loan.__enter__()
+        except Exception as error:
+            raise meaning_of(error, self._place, self._deadline.timeout_s) from error
+        return Log(connection, self._place, self._deadline)
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._loan.__exit__()
+
+
+class Turn:
+    """The log, lent to the one writer whose turn it is, for a block. Raises `StoreBusy` and `StoreClosed`."""
+
+    __slots__ = ("_deadline", "_lent", "_place", "_stay")
+
+    def __init__(self, stay: Stay, lent: Lent, place: str, deadline: Deadline) -> None:
+        self._stay = stay
+        self._lent = lent
+        self._place = place
+        self._deadline = deadline
+
+    def __enter__(self) -> "Log":
+        try:
+            if not self._stay.__enter__():
+                raise busy(self._place, self._deadline.timeout_s)
+            return self._lent.__enter__()
+        except BaseException:
+            self._stay.__exit__()
+            raise
+
+    def __exit__(self, *exc_info: object) -> None:
+        try:
+            self._lent.__exit__()
+        finally:
+            self._stay.__exit__()
+
+
 class Log:
     """The rows of the log, as one connection sees them."""
 
@@ -122,13 +159,36 @@ class Log:
         while True:
             try:
                 return self._connection.execute(statement, parameters).fetchall()
-            except sqlite3.IntegrityError:
-                raise
             except sqlite3.Error as error:
-                meaning = error_of(error, self._place)
-                if not isinstance(meaning, Locked):
-                    raise meaning from error
-                self._deadline.pause(self._place)
+                self._wait_if_locked(error)
+
+    def execute_many(self, statement: str, parameters: Sequence[Sequence[object]]) -> None:
+        """Runs one statement for each set of parameters; for several a transaction is to be open."""
+        if len(parameters) == 1:
+            self.execute(statement, parameters[0])
+            return
+        while True:
+            try:
+                self._connection.executemany(statement, parameters)
+                return
+            except sqlite3.Error as error:
+                self._wait_if_locked(error)
+
+    def _wait_if_locked(self, error: sqlite3.Error) -> None:
+        """Raises what the error means, unless it is worth another try."""
+        if isinstance(error, sqlite3.IntegrityError):
+            raise error
+        meaning = error_of(error, self._place)
+        if not isinstance(meaning, Locked):
+            raise meaning from error
+        self._deadline.pause(self._place)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A write transaction; what raises in it is rolled back when the connection is given back."""
+        self.execute("BEGIN IMMEDIATE")
+        yield
+        self.execute("COMMIT")
 
     def rows(
         self, conversation_id: str, *, after: int = 0, to: int | None = None, limit: int = -1
@@ -198,12 +258,14 @@ class ConversationRecorder(SQLiteApplicationRecorder):
     datastore: ConversationDatastore
 
     def insert(self, log: Log, rows: Sequence[StoredEvent]) -> None:
-        """Inserts rows; `sqlite3.IntegrityError` says that another writer was first."""
-        for row in rows:
-            log.execute(
-                self.insert_events_statement,
-                (row.originator_id, row.originator_version, row.topic, row.state),
-            )
+        """Inserts rows; `sqlite3.IntegrityError` says that another writer was first.
+
+        A single one is a transaction of its own where none is open.
+        """
+        log.execute_many(
+            self.insert_events_statement,
+            [(row.originator_id, row.originator_version, row.topic, row.state) for row in rows],
+        )
 
     def create_table(self) -> None:
         """Makes an empty file a store, or sees that the file is one (and not a newer release's)."""

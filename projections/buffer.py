@@ -1,6 +1,6 @@
 """The stored buffer: its entries in order, with their contents, as the events left them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from turnledger.domain.events import (
     ConversationForked,
     DomainEvent,
     EntriesEvicted,
+    Envelope,
     MessageAppended,
     PlaceholderReplaced,
     SummaryInserted,
@@ -78,32 +79,42 @@ class BufferView:
         self.keep_changes()
 
     def apply(self, event: DomainEvent) -> None:
-        if event.version <= self.version:
+        version = event.envelope.version
+        if version <= self.version:
             return
-        self.version = event.version
-        match event:
-            case MessageAppended():
-                self._add(event, event.entry, event.role, event.content, event.metadata)
-                self._order.append(event.entry)
-            case CallHealed():
-                metadata = {"tool_call_id": event.call_id, "healed": True}
-                self._add(event, event.entry, "tool", event.content, metadata)
-                self._order.insert(self._position(event.behind) + 1, event.entry)
-            case PlaceholderReplaced() if event.entry in self._rows:
-                self._changed.add(event.entry)
-                self._replace(event.entry, event.content, event.metadata)
-            case EntriesEvicted():
-                for entry in event.evicted:
-                    self._rows.pop(entry, None)
-                self._left.extend(event.evicted)
-                self._order = [entry for entry in self._order if entry in self._rows]
-            case SummaryInserted():
-                self._add(event, event.entry, event.role, event.content, event.metadata)
-                self._order.insert(self._position(event.behind) + 1 if event.behind else 0, event.entry)
-            case ConversationForked():
-                standing = set(event.buffer)
-                self._carry(event.version, [entry for entry in event.entries if entry.entry in standing])
-                self._order = list(event.buffer)
+        self.version = version
+        applied = _APPLIED.get(event.__class__)
+        if applied is not None:
+            applied(self, event)
+
+    def _appended(self, event: MessageAppended) -> None:
+        self._add(event.envelope, event.entry, event.role, event.content, event.metadata)
+        self._order.append(event.entry)
+
+    def _healed(self, event: CallHealed) -> None:
+        metadata = {"tool_call_id": event.call_id, "healed": True}
+        self._add(event.envelope, event.entry, "tool", event.content, metadata)
+        self._order.insert(self._position(event.behind) + 1, event.entry)
+
+    def _replaced(self, event: PlaceholderReplaced) -> None:
+        if event.entry in self._rows:
+            self._changed.add(event.entry)
+            self._replace(event.entry, event.content, event.metadata)
+
+    def _evicted(self, event: EntriesEvicted) -> None:
+        for entry in event.evicted:
+            self._rows.pop(entry, None)
+        self._left.extend(event.evicted)
+        self._order = [entry for entry in self._order if entry in self._rows]
+
+    def _inserted(self, event: SummaryInserted) -> None:
+        self._add(event.envelope, event.entry, event.role, event.content, event.metadata)
+        self._order.insert(self._position(event.behind) + 1 if event.behind else 0, event.entry)
+
+    def _forked(self, event: ConversationForked) -> None:
+        standing = set(event.buffer)
+        self._carry(event.version, [entry for entry in event.entries if entry.entry in standing])
+        self._order = list(event.buffer)
 
     def _carry(self, version: int, entries: Iterable[CarriedEntry]) -> None:
         for entry in entries:
@@ -118,8 +129,7 @@ class BufferView:
                 entry.metadata,
             )
 
-    def _add(self, event: DomainEvent, entry: int, role: str, content: Any, metadata: dict[str, Any]) -> None:
-        envelope = event.envelope
+    def _add(self, envelope: Envelope, entry: int, role: str, content: Any, metadata: dict[str, Any]) -> None:
         self._rows[entry] = Row(
             entry,
             envelope.version,
@@ -219,3 +229,13 @@ class BufferView:
             self._order += numbers
         else:
             self._order = list(changes["order"])
+
+
+_APPLIED: dict[type[DomainEvent], Callable[[BufferView, Any], None]] = {
+    MessageAppended: BufferView._appended,
+    CallHealed: BufferView._healed,
+    PlaceholderReplaced: BufferView._replaced,
+    EntriesEvicted: BufferView._evicted,
+    SummaryInserted: BufferView._inserted,
+    ConversationForked: BufferView._forked,
+}

@@ -48,9 +48,12 @@ class ArtifactsView:
         self._carried: list[CarriedDelivery] = []
 
     def apply(self, event: DomainEvent) -> None:
-        if event.version <= self.version:
+        version = event.envelope.version
+        if version <= self.version:
             return
-        self.version = event.version
+        self.version = version
+        if event.__class__ is MessageAppended and event.envelope.turn_id is None:
+            return  # what most events are
         match event:
             case MessageAppended() | CallHealed():
                 if event.turn_id is not None:

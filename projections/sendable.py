@@ -42,15 +42,7 @@ class Sendable:
 
 def fresh(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Flat messages that share nothing with these that can change."""
-    return [_fresh_turn(m) if "tool_calls" in m else m.copy() for m in messages]
-
-
-def _fresh_turn(message: dict[str, Any]) -> dict[str, Any]:
-    calls = [
-        call.copy() if call.get("arguments").__class__ is str else copied(call)
-        for call in message["tool_calls"]
-    ]
-    return {**message, "tool_calls": calls}
+    return [copied(m) if "tool_calls" in m else m.copy() for m in messages]
 
 
 def normalize(messages: Iterable[Any]) -> Normalized:

@@ -61,7 +61,10 @@ class SendableView:
         The settled ones are this view's own lists: they grow at their end; an event that changes what stands
         in one either changes it there (a replacement) or leaves it for a new list.
         """
-        self._settle_plain(buffer)
+        if self._count < len(buffer):
+            self._settle_plain(buffer)
+        if self._count == len(buffer):
+            return (self._systems, [], self._others, []), self._drops.copy()
         items, drops = self._items(buffer)
         if items and self._settle(buffer, items, drops):
             items, drops = self._items(buffer)

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -651,14 +651,14 @@ class ConversationStore:
         with self._reading(conversation_id, at) as live:
             return Station(conversation_id, live.version)
 
-    @contextmanager
-    def _reading(self, conversation_id: str, at: At = None, *, whole: bool = False) -> Iterator[Live]:
+    def _reading(
+        self, conversation_id: str, at: At = None, *, whole: bool = False
+    ) -> AbstractContextManager[Live]:
         checked_id("conversation_id", conversation_id)
         moment = aware("at", at) if isinstance(at, datetime) else at
         if moment is not None and not isinstance(moment, datetime):
             _checked_version(moment)
-        with self._application.reading(conversation_id, moment, whole=whole) as live:
-            yield live
+        return self._application.reading(conversation_id, moment, whole=whole)
 
 
 def _check_range(after: Any, to: Any) -> None:

@@ -90,8 +90,13 @@ def _declared_once(model: Model, event: MessageAppended, findings: Findings) -> 
     """MEM-2: a turn whose calls are all known is none: what is recorded declares an id that nothing bore.
 
     That holds in every mode of reading reused ids, as a call that repeats none is recorded under a fresh id.
+    A call that took the id of one further up in its turn came under another, which may be the new one.
     """
-    ids = [id_of(call) for call in calls_of(event.metadata)]
+    calls = calls_of(event.metadata)
+    ids = [id_of(call) for call in calls]
+    came_as = [usable(call.get("original_id")) for call in calls]
+    if any(call_id is not None and call_id not in model.bearing for call_id in came_as):
+        return
     known = [model.bearing[call_id][0][0] for call_id in ids if call_id in model.bearing]
     if ids and len(known) == len(ids):
         text = f"all calls of entry {event.entry} were known: {', '.join(map(repr, ids))}"

@@ -200,3 +200,13 @@ def test_a_log_that_is_tidied_away_while_a_store_is_opened_is_no_fault(
     exists = Path.exists
     monkeypatch.setattr(Path, "exists", lambda self: self.name.endswith("-wal") or exists(self))
     ConversationStore(path).close()
+
+
+def test_a_call_that_came_under_a_new_id_and_took_a_known_one_is_not_found_doubled(
+    store: ConversationStore,
+) -> None:
+    """The audit read the ids as recorded, and took a turn with a new id for one that was known whole."""
+    store.append(CID, turn(call("a")))
+    done = store.append(CID, turn(call("a", original_id="b"), call("b", original_id="a")))
+    assert done.renamed == ((0, "b", "a"),)
+    assert store.verify().ok

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -256,7 +256,12 @@ class Failing:
                     raise self.error
             return execute(log, statement, *rest)
 
+        def failing_many(log: storage.Log, statement: str, parameters: Sequence[Sequence[object]]) -> None:
+            for row in parameters:  # one by one, so that it can fail behind any of them
+                log.execute(statement, row)
+
         monkeypatch.setattr(storage.Log, "execute", failing)
+        monkeypatch.setattr(storage.Log, "execute_many", failing_many)
 
     def arm(self, beginning: str, nth: int, error: BaseException) -> None:
         self.beginning, self.nth, self.error = beginning, nth, error
@@ -424,7 +429,7 @@ class TestTaking:
         self, store: ConversationStore, failing: Failing
     ) -> None:
         with pytest.raises(ValueError, match="mine") as raised, store.taking("c", "e") as take:
-            failing.arm("COMMIT", 1, StoreFull("full"))
+            failing.arm("INSERT", 1, StoreFull("full"))
             raise ValueError("mine")
         assert raised.value.__notes__ == [f"take {take.take_id!r} could not be put back and stays open: full"]
         assert [found.take_id for found in store.open_takes("c")] == [take.take_id]
@@ -435,7 +440,7 @@ class TestTaking:
         self, store: ConversationStore, failing: Failing
     ) -> None:
         with pytest.raises(StoreFull), store.taking("c", "e") as take:
-            failing.arm("COMMIT", 1, StoreFull("full"))
+            failing.arm("INSERT", 1, StoreFull("full"))
         assert [found.take_id for found in store.open_takes("c")] == [take.take_id]
         assert store.held("c") == []
         store.confirm("c", take)
