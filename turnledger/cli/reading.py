@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -36,6 +37,7 @@ _LOG_HELP = """Tell what happened in a conversation: one line an event.
 Examples:
   turnledger log cats
   turnledger log cats --after 40 --to 60
+  turnledger log cats --at 2026-05-01T12:00:00Z
   turnledger log cats --json
 """
 
@@ -107,13 +109,26 @@ def _show(
     "--after", type=click.IntRange(min=0), default=0, metavar="VERSION", help="Only what is behind it."
 )
 @click.option("--to", type=click.IntRange(min=0), metavar="VERSION", help="Only what is up to it.")
+@at_option
 @json_option
 @store_option_here
 @click.pass_context
-def log(ctx: click.Context, conversation_id: str, after: int, to: int | None, as_json: bool) -> None:
+def log(
+    ctx: click.Context,
+    conversation_id: str,
+    after: int,
+    to: int | None,
+    at: int | datetime | None,
+    as_json: bool,
+) -> None:
+    if at is not None and to is not None:
+        raise click.UsageError("give --to or --at, not both: each says where to end")
     damaged: list[CorruptEvent] = []
     with store_to_read() as store:
-        told = (item for item in _told(store, conversation_id, to, damaged) if item[0].version > after)
+        told = _told(store, conversation_id, at if isinstance(at, int) else to, damaged)
+        if isinstance(at, datetime):
+            told = takewhile(lambda item: item[0].time <= at, told)
+        told = (item for item in told if item[0].version > after)
         if as_json:
             print_json_list(_as_map(line, event) for line, event in told)
         else:
