@@ -7,6 +7,7 @@ from turnledger.cli.demo import demo
 from turnledger.cli.mistakes import Commands
 from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
+from turnledger.cli.serving import serve
 from turnledger.cli.transfer import export, import_
 from turnledger.cli.verifying import verify
 from turnledger.cli.writing import append
@@ -40,5 +41,5 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, append, show, log, held, takes, import_, export, verify):
+for command in (demo, append, show, log, held, takes, import_, export, verify, serve):
     main.add_command(command)
