@@ -20,6 +20,7 @@ from turnledger.domain.errors import (
     VersionNotFound,
 )
 from turnledger.projections.legible import one_line
+from turnledger.web.addresses import Addresses
 from turnledger.web.rendering import rendered
 
 log = logging.getLogger("turnledger")
@@ -60,8 +61,12 @@ def fault_page(request: Request, error: Exception) -> Response:
         log.error("a fault in turnledger itself, please report it: %r", error)
         status, title, reason = 500, "A fault in turnledger itself", f"Please report it: {error!r}"
         advice = ""
+    reason = one_line(reason)
+    known = isinstance(error, VersionNotFound | InvalidArgument) and not isinstance(error, InvalidId)
+    here = Addresses(request.path_params["conversation"]) if known else None
     template = "fault_part.html" if "part" in request.query_params else "fault.html"
-    page = rendered(template, title=title, reason=one_line(reason), advice=advice, status=status)
+    told = f"{reason[:1].upper()}{reason[1:]}{'' if reason.endswith('.') else '.'}"
+    page = rendered(template, title=title, reason=told, advice=advice, here=here)
     return HTMLResponse(page, status)
 
 

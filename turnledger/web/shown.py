@@ -13,8 +13,8 @@ from turnledger.domain.messages import arguments_of_call, call_id, id_of_call, n
 from turnledger.projections.legible import legible, legible_lines, one_line, spoken
 from turnledger.web.trees import tree, tree_of_text
 
-PREVIEW_CHARACTERS = 600
-PREVIEW_LINES = 9
+PREVIEW_CHARACTERS = 480
+PREVIEW_LINES = 7
 TEXT_CHARACTERS_MAX = 100_000
 _PAIRING = ("tool_calls", "tool_call_id", "healed", "original_id")
 

@@ -103,17 +103,21 @@ class _Marks:
     def on(self, entry: int) -> Iterator[Mark]:
         moment = self._moment
         if entry in self.added:
-            yield Mark("new at this version", "changed")
+            yield Mark("new here", "changed")
         if entry in self.replaced:
-            yield Mark("replaced at this version", "changed")
+            yield Mark("replaced here", "changed")
         if entry in self.delivered:
-            yield Mark("delivered at this version", "changed")
+            yield Mark("delivered here", "changed")
         if entry in self.moved:
             yield Mark("moved back", "moved")
-        if entry in moment.replaced:
-            yield Mark(f"real result since version {moment.replaced[entry]}", "replaced")
-        elif entry in moment.healed:
-            yield Mark(f"healed at version {moment.healed[entry]}", "healed")
+        if (replaced := moment.replaced.get(entry)) is not None:
+            yield Mark(f"real result{_since(replaced, moment)}", "replaced")
+        elif (healed := moment.healed.get(entry)) is not None:
+            yield Mark(f"placeholder{_since(healed, moment)}", "healed")
+
+
+def _since(version: int, moment: Moment) -> str:
+    return "" if version == moment.version else f" since version {version}"
 
 
 def _delivered_on(row: HistoryRow | None) -> frozenset[int]:
@@ -186,7 +190,7 @@ def held_panel(moment: Moment, asked: int | None) -> Panel:
         shown_artifact(
             artifact,
             detail=origin(artifact.turn_id, artifact.execution_id),
-            marks=[Mark("new at this version", "changed")] if artifact.artifact_id in joined else (),
+            marks=[Mark("new here", "changed")] if artifact.artifact_id in joined else (),
         )
         for artifact in held[window.first : window.end]
     ]

@@ -8,8 +8,7 @@ export function comparing(at) {
 
   function tell() {
     pin.setAttribute("aria-pressed", pinned !== null);
-    find("pin-what").textContent = pinned === null ? `version ${at.version}` : `ned: ${pinned}`;
-    pin.firstChild.textContent = pinned === null ? "Pin " : "Pin";
+    pin.textContent = pinned === null ? `Pin ${at.version}` : `Pinned ${pinned}`;
     mark.hidden = pinned === null;
     if (pinned !== null) mark.style.left = `${(100 * pinned) / Math.max(at.last, 1)}%`;
     if (shown) return;

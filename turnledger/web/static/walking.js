@@ -70,9 +70,15 @@ export function begin(columns) {
       pins.compared(view.dataset.a, view.dataset.b);
     }
     lines.mark(view?.dataset.a, view?.dataset.b);
+    look();
+  }
+
+  function look() {
     const changed = state.querySelector(".changed");
     state.scrollTop = 0;
-    if (changed && state.scrollHeight > state.clientHeight) changed.scrollIntoView({ block: "nearest" });
+    if (!changed || state.scrollHeight <= state.clientHeight) return; // narrow: the page scrolls, and is left alone
+    const below = changed.getBoundingClientRect().bottom - state.getBoundingClientRect().bottom;
+    if (below > 0) changed.scrollIntoView({ block: changed.offsetHeight > state.clientHeight / 2 ? "start" : "center" });
   }
 
   const to = (version) => {
@@ -108,4 +114,5 @@ export function begin(columns) {
   tell();
   pins.compared(...["a", "b"].map((side) => state.querySelector(".view-of")?.dataset[side]));
   lines.mark(...["a", "b"].map((side) => state.querySelector(".view-of")?.dataset[side]));
+  look();
 }
