@@ -63,6 +63,13 @@ def buffer_panel(moment: Moment, asked: int | None) -> Panel:
     return _of_rows(moment, asked, lambda row: row.stored, "The buffer is empty.")
 
 
+def whole_panel(moment: Moment) -> Panel:
+    """All of the buffer with what was delivered on it, and nothing marked as new."""
+    marks, names = _Marks(moment, tells=False), moment.names()
+    items = [_item(row, wire_message(row, moment.artifacts), marks, names) for row in moment.buffer.rows()]
+    return Panel(Window(0, len(items), len(items)), items, empty="The buffer is empty.")
+
+
 def wire_panel(moment: Moment, asked: int | None) -> Panel:
     """What a client of the runtime sees."""
     return _of_rows(
@@ -75,29 +82,26 @@ def _of_rows(moment: Moment, asked: int | None, shape: Callable[[Row], dict[str,
     rows = moment.buffer.rows()
     changed = [place for place, row in enumerate(rows) if row.number in marks.touched]
     window = Window.around(len(rows), changed[0] if changed else None, asked)
-    items = [
-        shown(
-            shape(row),
-            f"entry {row.number}",
-            marks=marks.on(row.number),
-            detail=origin(row.turn_id, row.execution_id),
-            names=names,
-        )
-        for row in rows[window.first : window.end]
-    ]
+    items = [_item(row, shape(row), marks, names) for row in rows[window.first : window.end]]
     return Panel(window, items, empty=empty)
+
+
+def _item(row: Row, message: Mapping[str, Any], marks: "_Marks", names: Mapping[str, str]) -> Shown:
+    detail = origin(row.turn_id, row.execution_id)
+    return shown(message, f"entry {row.number}", marks=marks.on(row.number), detail=detail, names=names)
 
 
 class _Marks:
     """What is to be said of entries: what the last event did to them, what an earlier one had done."""
 
-    def __init__(self, moment: Moment) -> None:
+    def __init__(self, moment: Moment, *, tells: bool = True) -> None:
         self._moment = moment
-        change = moment.row.buffer if moment.row else None
+        row = moment.row if tells else None
+        change = row.buffer if row else None
         self.added = frozenset(change.added if change else ())
         self.replaced = frozenset(change.replaced if change else ())
         self.moved = frozenset(change.moved if change else ())
-        self.delivered = _delivered_on(moment.row)
+        self.delivered = _delivered_on(row)
         self.touched: Collection[int] = self.added | self.replaced | self.delivered
 
     def on(self, entry: int) -> Iterator[Mark]:
