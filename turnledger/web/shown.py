@@ -112,13 +112,15 @@ def shown(
     stored = isinstance(message.get("metadata"), Mapping)
     metadata: Mapping[str, Any] = message["metadata"] if stored else message
     calls = metadata.get("tool_calls") or [] if role == "assistant" else []
+    told = tuple(marks)
+    stands_in = metadata.get("healed") is True or any(mark.kind == "healed" for mark in told)
     return Shown(
         label=label,
         role=role,
         said=text(message.get("content"), structured=role == "tool"),
-        marks=tuple(marks),
+        marks=told,
         detail=detail,
-        answers=_answers(metadata, names or {}) if role == "tool" else "",
+        answers=_answers(metadata, names or {}, stands_in) if role == "tool" else "",
         calls=tuple(_call(call) for call in calls),
         artifacts=tuple(shown_artifact(artifact) for artifact in message.get("toolArtifacts") or ()),
         extras=_extras(metadata) if stored else None,
@@ -148,14 +150,14 @@ def _call(call: Mapping[str, Any]) -> ShownCall:
     )
 
 
-def _answers(metadata: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def _answers(metadata: Mapping[str, Any], names: Mapping[str, str], stands_in: bool) -> str:
     answered = call_id(metadata.get("tool_call_id"))
     if answered is None:
         return "answers no call"
     name = f"{one_line(names[answered])} " if answered in names else ""
     original = original_id_of(metadata)
     came = f" (came as {legible(original)})" if original else ""
-    verb = "stands in for" if metadata.get("healed") is True else "answers"
+    verb = "stands in for" if stands_in else "answers"
     return f"{verb} {name}{legible(answered)}{came}"
 
 
