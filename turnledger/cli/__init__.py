@@ -13,6 +13,7 @@ from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
 from turnledger.cli.replaying import replay
 from turnledger.cli.requests import requests
+from turnledger.cli.serving import serve
 from turnledger.cli.transfer import export, import_
 from turnledger.cli.verifying import verify
 from turnledger.cli.writing import append
@@ -48,6 +49,6 @@ def main(ctx: click.Context) -> None:
 
 for command in (
     *(demo, append, show, log, held, takes, import_, export, verify),
-    *(diff, replay, requests, fork, compact, inbox, head),
+    *(diff, replay, requests, fork, compact, inbox, head, serve),
 ):
     main.add_command(command)
