@@ -89,7 +89,9 @@ def travelled(store: ConversationStore, conversation_id: str, messages: list[dic
     for message in messages:  # a transcript that is sent whole finds what it has, and adds the rest
         if has_id(message):
             store.append(fork, message)
-    assert store.diff(conversation_id, last, store.version(fork), other=fork).cause is not None
+    diff = store.diff(conversation_id, last, store.version(fork), other=fork)
+    same = store.sendable(fork).messages == store.sendable(conversation_id).messages
+    assert (diff.first_changed is None) is (diff.cause is None) is same
     store.compact(fork, keep_last=2, summary={"role": "user", "content": "so far"})
     assert why_not_sendable(store.sendable(fork).messages) is None
     assert store.diff(fork, 1, store.version(fork)).first_changed is not None
