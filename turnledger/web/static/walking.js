@@ -22,6 +22,7 @@ export function begin(columns) {
   const pins = comparing(at);
   let walking = null;
   let stepped = 0;
+  let here = location.pathname + location.search;
 
   const address = (version, tab = at.tab) => `${at.base}/${version}/${tab}`;
 
@@ -41,6 +42,7 @@ export function begin(columns) {
     if (push && now - stepped > ONE_WALK_MS) history.pushState(null, "", url);
     else if (push) history.replaceState(null, "", url);
     stepped = now;
+    here = location.pathname + location.search;
   }
 
   async function show(url, { push = true, version = null } = {}) {
@@ -106,7 +108,10 @@ export function begin(columns) {
     play.stop();
     to(Number(scrubber.value));
   });
-  addEventListener("popstate", () => show(location.href, { push: false }));
+  addEventListener("popstate", () => {
+    // a skip link changes the address too, and must not have what it leads to drawn anew
+    if (location.pathname + location.search !== here) show(location.href, { push: false });
+  });
 
   const play = player(find("play"), at, to);
   keys(at, to, play);
