@@ -552,6 +552,7 @@ def test_a_list_that_is_not_sendable_is_found_at_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(auditing.Rebuilt, "sendable", lambda self: [m for _, m in self.buffer()][::-1])
+    monkeypatch.setattr(auditing.Rebuilt, "growing", lambda self: ([], [], [], self.sendable()))
     broken = found(written(tmp_path / "store.db", sliding, SLIDING_WINDOW))
     assert {invariant for invariant, _ in broken} == {SENDABLE}
     assert (SENDABLE, (3,)) in broken
@@ -560,7 +561,8 @@ def test_a_list_that_is_not_sendable_is_found_at_its_version(
 def test_in_a_long_history_the_turn_that_an_event_touched_is_judged_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnledger.projections.audit.history.BUDGET_AT_FIRST", 0)
+    monkeypatch.setattr("turnledger.projections.audit.lists.ListChecks.AT_FIRST", 0)
+    monkeypatch.setattr(auditing.Rebuilt, "unsettled", lambda self: 1_000)
     monkeypatch.setattr(auditing.Rebuilt, "normalized", lambda self, messages: list(messages)[1:])
 
     def history(store: ConversationStore) -> None:

@@ -57,3 +57,42 @@ def test_message_by_message_nothing_is_lost_and_what_comes_twice_adds_nothing(
             assert len(request) == len(messages)
     assert added == sum(len(conversation["messages"]) for conversation in conversations)
     assert renamed >= 3
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_is_gone_through_forked_compacted_and_compared(path: Path) -> None:
+    conversations = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with ConversationStore(":memory:") as store:
+        for conversation in conversations:
+            travelled(store, conversation["id"], conversation["messages"])
+        anchors = [store.head(found.conversation_id) for found in store.conversations()]
+        assert len(anchors) == 2 * len(conversations)
+        assert store.verify(anchors=anchors).findings == ()
+
+
+def travelled(store: ConversationStore, conversation_id: str, messages: list[dict[str, Any]]) -> None:
+    sent = []
+    for message in messages:
+        if message["role"] == "assistant":
+            sent.append(store.sendable(conversation_id, provider="openai-chat").messages)
+            store.record_request(conversation_id, provider="openai-chat")
+        store.append(conversation_id, message)
+    for number, list_sent in enumerate(sent, start=1):
+        assert store.request_messages(conversation_id, number).messages == list_sent
+    rows = list(store.history(conversation_id))
+    last = rows[-1].version
+    assert sum(len(row.buffer.added) for row in rows) == len(messages)
+    assert rows[-1].sendable.length == len(messages)
+    fork = f"{conversation_id} again"
+    store.fork(conversation_id, at=last // 2, into=fork)
+    assert store.sendable(fork).messages == store.sendable(conversation_id, at=last // 2).messages
+    for message in messages:  # a transcript that is sent whole finds what it has, and adds the rest
+        if has_id(message):
+            store.append(fork, message)
+    diff = store.diff(conversation_id, last, store.version(fork), other=fork)
+    same = store.sendable(fork).messages == store.sendable(conversation_id).messages
+    assert (diff.first_changed is None) is (diff.cause is None) is same
+    store.compact(fork, keep_last=2, summary={"role": "user", "content": "so far"})
+    assert why_not_sendable(store.sendable(fork).messages) is None
+    assert store.diff(fork, 1, store.version(fork)).first_changed is not None
+    assert not [item for item in store.open_calls(conversation_id) if item.kind == "placeholder"]

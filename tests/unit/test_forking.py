@@ -196,7 +196,8 @@ def test_what_cannot_be_forked_is_refused() -> None:
 
 def test_a_state_larger_than_a_row_may_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Given([user("x" * 600), user("y" * 600)]).store
-    monkeypatch.setattr("turnledger.domain.forking.ENCODED_BYTES_MAX", 1_000)
+    for module in ("domain.forking", "infrastructure.mapper"):
+        monkeypatch.setattr(f"turnledger.{module}.ENCODED_BYTES_MAX", 1_000)
     with pytest.raises(InvalidArgument, match="fork an earlier one, or compact it"):
         store.fork(CID, at=3, into="f")
     store.compact(CID, keep_last=0, summary=user("short"))

@@ -57,6 +57,30 @@ def test_a_reused_id_is_told_with_the_id_that_it_was_recorded_under() -> None:
         assert lines[4].text == "entry 4 answers search c1-2 (came as c1)"
 
 
+def test_a_compaction_a_request_and_a_fork_say_what_they_are() -> None:
+    with a_store() as store:
+        store.append("c", [call("c1", q="cats"), result("c1", "3"), user("and?")])
+        store.record_request("c", provider="openai-chat", model="m-1")
+        store.compact("c", keep_last=1, summary=user("three cats"))
+        assert said(store)[-3:] == [
+            ("request", "3 messages of version 4, for openai-chat, sent to m-1", ""),
+            ("evicted", "entries 1-2 left the buffer: a summary stands for them", ""),
+            ("summary", "entry 4 (user) at the front, for what left", "three cats"),
+        ]
+        store.fork("c", at=7, into="d")
+        store.append("d", result("c1", "3"))
+        (line,) = timeline(store.events("d"))
+        assert (line.kind, line.text) == ("forked", "from c at version 7, with entries 3-4")
+
+
+def test_a_fork_names_the_calls_that_it_carries() -> None:
+    with a_store() as store:
+        store.append("c", call("c1", name="book"))
+        store.fork("c", at=2, into="d")
+        store.append("d", result("c1", "done"))
+        assert [line.text for line in timeline(store.events("d"))][1] == "entry 2 answers book c1"
+
+
 def test_what_has_no_usable_id_says_so() -> None:
     with a_store() as store:
         store.append("c", [call("0"), result("", "lost")])
