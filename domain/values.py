@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -152,18 +153,20 @@ def _no_constant(name: str) -> Any:
 def canonical(value: Any) -> str:
     """One text for all equal JSON values: keys sorted, numbers exact (`1` as `1.0`, but not as `true`)."""
     if isinstance(value, str):
-        return json.dumps(scrubbed(value))
-    if value is None or isinstance(value, bool):
+        return encode_basestring_ascii(scrubbed(value))
+    if value is None or value is True or value is False:
         return json.dumps(value)
     if isinstance(value, int | float | Decimal):
         return _canonical_number(value)
-    if isinstance(value, Mapping):
-        items = sorted((json.dumps(str(key)), canonical(item)) for key, item in value.items())
-        return "{" + ",".join(f"{key}:{item}" for key, item in items) + "}"
+    if isinstance(value, dict | Mapping):
+        items = sorted([(encode_basestring_ascii(str(key)), canonical(item)) for key, item in value.items()])
+        return "{" + ",".join([f"{key}:{item}" for key, item in items]) + "}"
     return "[" + ",".join(map(canonical, value)) + "]"
 
 
 def _canonical_number(value: int | float | Decimal) -> str:
+    if isinstance(value, int) and 0 < value < 10:  # what most numbers are, and written as below
+        return f"{value}e0"
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     sign, digits, exponent = number.as_tuple()
     significant = "".join(map(str, digits)).lstrip("0")
