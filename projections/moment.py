@@ -6,10 +6,17 @@ done about damage, is for who feeds it.
 
 from typing import Any
 
-from turnledger.domain.events import CallHealed, DomainEvent, PlaceholderReplaced
+from turnledger.domain.events import (
+    CallHealed,
+    CarriedEntry,
+    ConversationForked,
+    DomainEvent,
+    MessageAppended,
+    PlaceholderReplaced,
+)
 from turnledger.domain.messages import id_of_call, name_of_call
 from turnledger.domain.pairing import Drop
-from turnledger.projections.buffer import BufferView, Row
+from turnledger.projections.buffer import BufferView
 from turnledger.projections.held import ArtifactsView
 from turnledger.projections.history import HistoryFold, HistoryRow
 
@@ -17,8 +24,9 @@ from turnledger.projections.history import HistoryFold, HistoryRow
 class Moment:
     """A fold: feed it the events of one conversation in order, the last of them with `last=True`.
 
-    `row` tells what that last event changed, None at version 0. `healed` and `replaced` say of an entry at
-    which version it became a placeholder, and at which its real result came.
+    `row` tells what that last event changed, None at version 0. `names` says by its id what a call is called.
+    `healed` and `replaced` say of an entry at which version it became a placeholder, and at which its real
+    result came.
     """
 
     def __init__(self) -> None:
@@ -26,6 +34,7 @@ class Moment:
         self.version = 0
         self.artifacts = ArtifactsView()
         self.row: HistoryRow | None = None
+        self.names: dict[str, str] = {}
         self.healed: dict[int, int] = {}
         self.replaced: dict[int, int] = {}
 
@@ -39,6 +48,11 @@ class Moment:
         self.artifacts.apply(event)
         self.version = event.version
         match event:
+            case MessageAppended():
+                self._name(event)
+            case ConversationForked():
+                for carried in event.entries:
+                    self._name(carried)
             case CallHealed():
                 self.healed[event.entry] = event.version
             case PlaceholderReplaced():
@@ -52,16 +66,7 @@ class Moment:
         """The list that a provider accepts, sharing its messages with this fold, and what it leaves out."""
         return self._history.sendable.read(self.buffer)
 
-    def names(self) -> dict[str, str]:
-        """What each call of the buffer is called, by its id."""
-        return {
-            declared: name_of_call(call)
-            for row in self.buffer.rows()
-            for call in calls_of(row)
-            if (declared := id_of_call(call))
-        }
-
-
-def calls_of(row: Row) -> list[dict[str, Any]]:
-    calls: list[dict[str, Any]] = row.metadata.get("tool_calls") or [] if row.role == "assistant" else []
-    return calls
+    def _name(self, message: MessageAppended | CarriedEntry) -> None:
+        for call in message.metadata.get("tool_calls") or () if message.role == "assistant" else ():
+            if declared := id_of_call(call):
+                self.names[declared] = name_of_call(call)

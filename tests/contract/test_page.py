@@ -350,7 +350,7 @@ def test_a_list_of_many_entries_is_shown_in_windows(tmp_path: Path) -> None:
         assert "entry 300" in end.text
         assert "entry 100" not in end.text.split("JSON")[1]
         earlier = next(link for link in end.links() if "from=" in link)
-        assert "said 185" in page.get(earlier).text
+        assert "said 230" in page.get(earlier).text
         middle = Tags(page.get("/c/c/150/sendable").text).text
         assert "position 148" in middle
         assert len(page.get("/c/c/150/buffer?part=events").text) < 100_000

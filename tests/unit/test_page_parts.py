@@ -113,12 +113,12 @@ def test_a_long_text_is_folded_at_a_word() -> None:
 def test_a_window_holds_what_changed_or_the_end_or_what_was_asked_for() -> None:
     assert Window.around(10, None, None) == Window(0, 10, 10)
     end = Window.around(1_000, None, None)
-    assert (end.first, end.end, end.earlier, end.later) == (940, 1_000, 880, None)
+    assert (end.first, end.end, end.earlier, end.later) == (960, 1_000, 920, None)
     middle = Window.around(1_000, 500, None)
     assert middle.first < 500 < middle.end
     assert middle.end - middle.first == WINDOW
     asked = Window.around(1_000, 500, 20)
-    assert (asked.first, asked.end, asked.earlier, asked.later) == (20, 80, 0, 80)
+    assert (asked.first, asked.end, asked.earlier, asked.later) == (20, 60, 0, 60)
     assert Window.around(10, None, 99) == Window(10, 10, 10)
 
 

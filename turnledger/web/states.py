@@ -15,7 +15,7 @@ from turnledger.projections.moment import Moment
 from turnledger.projections.wire import wire_message
 from turnledger.web.shown import Mark, Shown, ShownArtifact, origin, shown, shown_artifact
 
-WINDOW = 60
+WINDOW = 40
 _GONE = (NO_MAP, NO_ROLE, EMPTY_TURN)
 
 
@@ -65,8 +65,10 @@ def buffer_panel(moment: Moment, asked: int | None) -> Panel:
 
 def whole_panel(moment: Moment) -> Panel:
     """All of the buffer with what was delivered on it, and nothing marked as new."""
-    marks, names = _Marks(moment, tells=False), moment.names()
-    items = [_item(row, wire_message(row, moment.artifacts), marks, names) for row in moment.buffer.rows()]
+    marks, names = _Marks(moment, tells=False), moment.names
+    items = [
+        _item(row, wire_message(row, moment.artifacts), marks, names) for row in moment.buffer.plain_rows()
+    ]
     return Panel(Window(0, len(items), len(items)), items, empty="The buffer is empty.")
 
 
@@ -78,8 +80,8 @@ def wire_panel(moment: Moment, asked: int | None) -> Panel:
 
 
 def _of_rows(moment: Moment, asked: int | None, shape: Callable[[Row], dict[str, Any]], empty: str) -> Panel:
-    marks, names = _Marks(moment), moment.names()
-    rows = moment.buffer.rows()
+    marks, names = _Marks(moment), moment.names
+    rows = moment.buffer.plain_rows()
     changed = [place for place, row in enumerate(rows) if row.number in marks.touched]
     window = Window.around(len(rows), changed[0] if changed else None, asked)
     items = [_item(row, shape(row), marks, names) for row in rows[window.first : window.end]]
@@ -133,9 +135,9 @@ def _delivered_on(row: HistoryRow | None) -> frozenset[int]:
 def sendable_panel(moment: Moment, asked: int | None) -> Panel:
     """The list that a provider accepts, each message with the entry that it was, and what was left out."""
     messages, drops = moment.sendable()
-    rows = moment.buffer.rows()
+    rows = moment.buffer.plain_rows()
     entries = entries_of(messages, rows, drops)
-    marks, names = _Marks(moment), moment.names()
+    marks, names = _Marks(moment), moment.names
     change = moment.row.sendable if moment.row else None
     first = change.first_changed if change else None
     new = range(first, first + change.added) if change and first is not None else range(0)

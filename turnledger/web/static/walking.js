@@ -20,8 +20,10 @@ export function begin(columns) {
   const scrubber = find("scrubber");
   const lines = timeline(find("events"), at);
   const pins = comparing(at);
+  let wanted = null;
   let walking = null;
   let stepped = 0;
+  let here = location.pathname + location.search;
 
   const address = (version, tab = at.tab) => `${at.base}/${version}/${tab}`;
 
@@ -41,35 +43,44 @@ export function begin(columns) {
     if (push && now - stepped > ONE_WALK_MS) history.pushState(null, "", url);
     else if (push) history.replaceState(null, "", url);
     stepped = now;
+    here = location.pathname + location.search;
   }
 
   async function show(url, { push = true, version = null } = {}) {
-    walking?.abort();
-    walking = new AbortController();
-    const { signal } = walking;
     if (version !== null) at.version = version;
     tell();
     note(url, push);
-    try {
-      const html = await part(url, "state", { keep: true, signal });
-      if (signal.aborted) return;
-      draw(html);
-    } catch (error) {
-      if (error.name !== "AbortError") location.assign(url);
+    wanted = url;
+    walking ??= walk().finally(() => {
+      walking = null;
+    });
+    await walking;
+  }
+
+  // one request at a time: whoever holds a key down passes over what the server has not drawn yet
+  async function walk() {
+    while (wanted) {
+      const url = wanted;
+      wanted = null;
+      try {
+        draw(await part(url, "state", { keep: true }), wanted === null);
+      } catch {
+        location.assign(url);
+      }
     }
   }
 
-  function draw(html) {
+  function draw(html, isLast) {
     state.replaceChildren(elementOf(html));
     const view = state.querySelector(".view-of");
-    if (view) {
+    if (view && isLast) {
       at.version = Number(view.dataset.version);
       at.tab = view.dataset.tab;
       document.title = view.dataset.title;
       tell();
       pins.compared(view.dataset.a, view.dataset.b);
     }
-    lines.mark(view?.dataset.a, view?.dataset.b);
+    if (isLast) lines.mark(view?.dataset.a, view?.dataset.b);
     look();
   }
 
@@ -106,7 +117,10 @@ export function begin(columns) {
     play.stop();
     to(Number(scrubber.value));
   });
-  addEventListener("popstate", () => show(location.href, { push: false }));
+  addEventListener("popstate", () => {
+    // a skip link changes the address too, and must not have what it leads to drawn anew
+    if (location.pathname + location.search !== here) show(location.href, { push: false });
+  });
 
   const play = player(find("play"), at, to);
   keys(at, to, play);
