@@ -10,7 +10,7 @@ from turnledger.projections.timeline import entries_named
 def consequences(row: HistoryRow) -> tuple[str, str, str]:
     """A sentence each about the buffer, the held list and the sendable list; "" where nothing changed.
 
-    That the sendable list stays is worth a sentence too: it is what a prompt cache depends on.
+    That a sendable list stays is worth a sentence too: it is what a prompt cache depends on.
     """
     return _buffer(row.buffer), _held(row.held), _sendable(row.sendable)
 
@@ -35,7 +35,7 @@ def _held(change: HeldChange) -> str:
 def _sendable(change: SendableChange) -> str:
     length = f"{change.length:,} message{'' if change.length == 1 else 's'}"
     if not change:
-        return f"The same {length}."
+        return f"The same {length}." if change.length else ""
     if change.appends_only:
         return f"{change.added} more at the end, {length} now: a prompt cache still matches."
     gone = f"{change.removed} gone, " if change.removed else ""

@@ -259,6 +259,15 @@ def test_a_narrow_page_shows_one_of_three_views(page: Page) -> None:
     expect(page.locator("#state")).to_be_visible()
 
 
+def test_a_narrow_page_leads_to_what_changed_and_to_the_line_of_the_version(page: Page) -> None:
+    page.set_viewport_size(NARROW)
+    page.goto("/c/long/600/buffer")
+    page.get_by_role("link", name="What changed").click()
+    expect(page.locator("#changed")).to_be_in_viewport()
+    page.get_by_text("Events", exact=True).click()
+    expect(page.locator(".line[aria-current]")).to_be_in_viewport()
+
+
 def test_the_theme_is_the_systems_until_one_is_chosen_and_then_that(page: Page) -> None:
     def is_dark() -> bool:
         return bool(

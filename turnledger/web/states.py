@@ -57,6 +57,11 @@ class Panel:
     notes: Sequence[str] = ()
     empty: str = ""
 
+    @property
+    def changed(self) -> int | None:
+        """Which of the items is the first that the last event changed."""
+        return next((place for place, item in enumerate(self.items) if item.is_changed), None)
+
 
 def buffer_panel(moment: Moment, asked: int | None) -> Panel:
     """The stored buffer."""

@@ -117,6 +117,9 @@ export function begin(columns) {
     play.stop();
     to(Number(scrubber.value));
   });
+  find("view-events").addEventListener("change", () => {
+    document.querySelector(".line[aria-current]")?.scrollIntoView({ block: "center" });
+  });
   addEventListener("popstate", () => {
     // a skip link changes the address too, and must not have what it leads to drawn anew
     if (location.pathname + location.search !== here) show(location.href, { push: false });
