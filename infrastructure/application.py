@@ -81,15 +81,14 @@ class ConversationApplication(Application[str]):
                 f"{self.location.place} was opened with read_only=True: open it without, to write"
             )
         deadline = self._deadline()
-        attempt = self._attempt_as_known
+        with suppress(IntegrityError, Locked):  # then another was first, and what is known is not all
+            known = self._attempt_as_known(conversation_id, decide, deadline)
+            if known is not None:
+                return known.changes
         while True:
             try:
-                done = attempt(conversation_id, decide, deadline)
-                if done is not None:
-                    return done.changes
-                attempt = self._attempt
+                return self._attempt(conversation_id, decide, deadline).changes
             except (IntegrityError, Locked):
-                attempt = self._attempt
                 deadline.pause(self.location.place)
             except BaseException:
                 self._forget_empty(conversation_id)
@@ -103,7 +102,7 @@ class ConversationApplication(Application[str]):
         None where only a look can tell: nothing is known, nothing would be recorded, or all is refused.
         """
         live = self._live(conversation_id)
-        if not (live.version and live.whole and live.caught_up):
+        if not (live.version and live.whole and live.caught_up) or live.torn:
             return None
         with self.recorder.datastore.turn(deadline) as log:
             with live.held(deadline, self.location.place):
@@ -194,6 +193,8 @@ class ConversationApplication(Application[str]):
 
     def _catch_up(self, live: Live, log: Log, *, whole: bool) -> None:
         live.caught_up = False
+        if live.torn or (live.version and not log.has(live.conversation_id, live.version)):
+            live.restart()  # an interrupt fell into a fold, or an older copy of the log was put in its place
         if not live.version and not whole:
             live.start_from_segments(log)
         if whole and not live.whole:

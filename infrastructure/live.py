@@ -30,7 +30,8 @@ class Live:
     """The folds of one conversation at one version.
 
     `whole` says that `conversation` and `artifacts` are folded too, not only the buffer; `caught_up` that the
-    log held nothing more, and nothing damaged, when it was last looked at.
+    log held nothing more, and nothing damaged, when it was last looked at; `torn` that a fold did not end,
+    because of a fault or an interrupt: then it is to begin anew.
     """
 
     def __init__(self, conversation_id: str) -> None:
@@ -40,6 +41,7 @@ class Live:
         self.restart()
 
     def restart(self) -> None:
+        self.torn = True
         self.whole = True
         self.caught_up = False
         self.conversation = Conversation()
@@ -51,6 +53,7 @@ class Live:
         self.waiting: list[segments.Segment] = []
         self._captures = True
         self._row_bytes = 0
+        self.torn = False
 
     @property
     def version(self) -> int:
@@ -60,9 +63,11 @@ class Live:
         """Takes the buffer of an empty live one from segments, if that is quicker than its events."""
         loaded = segments.load(log, self.conversation_id, to)
         if loaded:
+            self.torn = True
             self.buffer, self.previous, row_bytes = loaded
             self.bytes += row_bytes + EVENT_BYTES * self.version
             self.whole = False
+            self.torn = False
 
     def absorb(self, row: StoredEvent, event: DomainEvent) -> None:
         """Folds one event; one that is known already changes nothing. Raises `CorruptEvent` for a gap."""
@@ -77,12 +82,14 @@ class Live:
                 envelope.version,
                 "it does not follow the event before it: the chain is broken",
             )
+        self.torn = True
         try:
             if self.whole:
                 self.conversation.evolve(event)
             self._view(row, event, digest_of(row.state))
-        except BaseException as error:
-            raise self._half_folded(error, event.version) from error
+        except Exception as error:
+            raise self._misfit(error, event.version) from error
+        self.torn = False
 
     def adopt(self, recording: "Recording") -> None:
         """Takes over what was decided on this very version, now that it is recorded.
@@ -94,12 +101,11 @@ class Live:
             return  # a reader was first
         if self.version != recording.version or not self.whole:
             raise CorruptEvent(self.conversation_id, recording.version + 1, "the event is missing")
-        try:
-            self.conversation.adopt(recording.changes.state)
-            for row, event, digest in recording.links:
-                self._view(row, event, digest)
-        except BaseException as error:
-            raise self._half_folded(error, recording.version + 1) from error
+        self.torn = True
+        self.conversation.adopt(recording.changes.state)
+        for row, event, digest in recording.links:
+            self._view(row, event, digest)
+        self.torn = False
 
     def _view(self, row: StoredEvent, event: DomainEvent, digest: str) -> None:
         if self.whole:
@@ -114,6 +120,7 @@ class Live:
 
     def complete(self, folded: Iterable[tuple[StoredEvent, DomainEvent]]) -> None:
         """Folds what only the buffer knew so far; `folded` are all events up to this version."""
+        self.torn = True
         self.conversation, self.artifacts = Conversation(), ArtifactsView()
         previous = NO_PREVIOUS
         for row, event in folded:
@@ -122,18 +129,16 @@ class Live:
             try:
                 self.conversation.evolve(event)
                 self.artifacts.apply(event)
-            except BaseException as error:
-                raise self._half_folded(error, event.version) from error
+            except Exception as error:
+                raise self._misfit(error, event.version) from error
             previous = digest_of(row.state)
         if previous != self.previous:
             raise CorruptEvent(self.conversation_id, self.version, "the event is not the one that was read")
         self.whole = True
+        self.torn = False
 
-    def _half_folded(self, error: BaseException, version: int) -> BaseException:
-        """Half a fold would be taken for a whole one: the next reading begins anew. The error to raise."""
-        self.restart()
-        if not isinstance(error, Exception):
-            return error
+    def _misfit(self, error: Exception, version: int) -> CorruptEvent:
+        """The error to raise for an event that cannot be folded."""
         reason = f"it does not fit the events before it ({type(error).__name__}: {error})"
         return CorruptEvent(self.conversation_id, version, reason)
 

@@ -29,6 +29,10 @@ APPLICATION_ID = 0x544C4752  # "TLGR", in the file's header
 FORMAT = 1
 VERSION_MAX = 2**62
 _PAUSE_S = (0.0005, 0.004)
+INSERT_BEHIND = (
+    "INSERT INTO stored_events SELECT ?1, ?2, ?3, ?4 WHERE ?2 = 1 OR EXISTS"
+    " (SELECT 1 FROM stored_events WHERE originator_id = ?1 AND originator_version = ?2 - 1)"
+)
 CREATE_SEGMENTS = (
     "CREATE TABLE IF NOT EXISTS buffer_segments (conversation_id TEXT, version INTEGER, format INTEGER,"
     " digest TEXT, row_bytes INTEGER, checksum INTEGER, changes BLOB, PRIMARY KEY (conversation_id, version))"
@@ -162,15 +166,14 @@ class Log:
             except sqlite3.Error as error:
                 self._wait_if_locked(error)
 
-    def execute_many(self, statement: str, parameters: Sequence[Sequence[object]]) -> None:
-        """Runs one statement for each set of parameters; for several a transaction is to be open."""
-        if len(parameters) == 1:
-            self.execute(statement, parameters[0])
-            return
+    def execute_many(self, statement: str, parameters: Sequence[Sequence[object]]) -> int:
+        """Runs one statement for each set of parameters; for several a transaction is to be open.
+
+        Gives the number of rows that it changed.
+        """
         while True:
             try:
-                self._connection.executemany(statement, parameters)
-                return
+                return self._connection.executemany(statement, parameters).rowcount
             except sqlite3.Error as error:
                 self._wait_if_locked(error)
 
@@ -210,6 +213,15 @@ class Log:
         """The rows of a conversation that a statement selects: version, topic, state."""
         found = self.execute(statement, parameters)
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
+
+    def has(self, conversation_id: str, version: int) -> bool:
+        """Whether a conversation has an event of that version."""
+        return bool(
+            self.execute(
+                "SELECT 1 FROM stored_events WHERE originator_id = ? AND originator_version = ?",
+                (conversation_id, version),
+            )
+        )
 
     def version(self, conversation_id: str) -> int:
         """The version of a conversation, 0 for none; a row whose version is no number counts for nothing."""
@@ -263,14 +275,16 @@ class ConversationRecorder(SQLiteApplicationRecorder):
     datastore: ConversationDatastore
 
     def insert(self, log: Log, rows: Sequence[StoredEvent]) -> None:
-        """Inserts rows; `sqlite3.IntegrityError` says that another writer was first.
+        """Inserts rows, each behind the one before it; a single one needs no open transaction.
 
-        A single one is a transaction of its own where none is open.
+        `sqlite3.IntegrityError` says that another writer was first, or that the row before is not there.
         """
-        log.execute_many(
-            self.insert_events_statement,
+        inserted = log.execute_many(
+            INSERT_BEHIND,
             [(row.originator_id, row.originator_version, row.topic, row.state) for row in rows],
         )
+        if inserted < len(rows):
+            raise sqlite3.IntegrityError("the event before these is not there")
 
     def create_table(self) -> None:
         """Makes an empty file a store, or sees that the file is one (and not a newer release's)."""

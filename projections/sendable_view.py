@@ -30,6 +30,7 @@ class SendableView:
     """A fold beside a `BufferView` of the same events."""
 
     def __init__(self) -> None:
+        self._at_work = False
         self._forget()
 
     def _forget(self) -> None:
@@ -69,6 +70,15 @@ class SendableView:
         The settled ones are this view's own lists: they grow at their end; an event that changes what stands
         in one either changes it there (a replacement) or leaves it for a new list.
         """
+        if self._at_work:
+            self._forget()  # an interrupt fell into the last reading
+        self._at_work = True
+        stretches, drops = self._settled(buffer)
+        self._at_work = False
+        return stretches, drops
+
+    def _settled(self, buffer: BufferView) -> tuple[Stretches, list[Drop]]:
+        """Settles what can be; a fault in between leaves something that is half settled."""
         if self._count < len(buffer):
             self._settle_plain(buffer)
         if self._count == len(buffer):

@@ -73,7 +73,7 @@ def test_a_fork_into_an_id_that_is_taken_says_what_to_do(cats: Path) -> None:
 
 def test_compact_says_what_left_and_what_stands_for_it(cats: Path) -> None:
     ran = run("compact", "cats", "--keep-last", 1, "--text", "three cats", store=cats)
-    assert ran.lines == ["cats  version 11, 2 entries; 3 entries left, entry 5 stands for them"]
+    assert ran.lines == ["cats  version 11, 2 entries; 3 entries left the buffer, entry 5 stands for them"]
     again = run("compact", "cats", "--keep-last", 1, "--text", "three cats", store=cats)
     assert "nothing was recorded" in again.out
     assert (
@@ -152,14 +152,13 @@ def test_an_anchored_conversation_that_is_gone_is_a_finding(cats: Path, tmp_path
         assert "FAIL  owls" in ran.out
 
 
-@pytest.mark.parametrize("text", ["", "{", "[7]", '{"version": 1}', '"cats"', "7"])
+@pytest.mark.parametrize("text", ["", "[]", "\n", "{", "[7]", '{"version": 1}', '"cats"', "7"])
 def test_a_file_without_anchors_says_what_to_keep(text: str, cats: Path, tmp_path: Path) -> None:
     kept = tmp_path / "anchors.json"
     kept.write_text(text)
     ran = run("verify", "--anchors", kept, store=cats)
-    if text:
-        assert_one_line(ran)
-        assert "turnledger head --json" in ran.err
+    assert_one_line(ran)
+    assert "turnledger head --json" in ran.err
 
 
 def test_replay_into_a_pipe_is_one_line_an_event(cats: Path) -> None:
@@ -170,3 +169,21 @@ def test_replay_into_a_pipe_is_one_line_an_event(cats: Path) -> None:
     assert told[3]["buffer"]["added"] == [3]
     assert told[5]["sendable"]["first_changed"] == 2
     assert run("replay", "cats", "--after", 99, "--json", store=cats).json == []
+
+
+def test_log_at_a_version_that_is_not_there_says_so(cats: Path) -> None:
+    ran = run("log", "cats", "--at", 99, store=cats)
+    assert_one_line(ran)
+    assert "give one of 0 to 9" in ran.err
+
+
+def test_verify_says_how_many_anchors_it_held_the_log_against(cats: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "anchors.json"
+    kept.write_text(run("head", "cats", "--json", store=cats).out)
+    assert run("verify", "--anchors", kept, store=cats).lines[-1].endswith("held against 1 anchor: all sound")
+
+
+def test_a_speed_that_is_no_number_is_refused(cats: Path) -> None:
+    ran = run("replay", "cats", "--speed", "nan", store=cats)
+    assert_one_line(ran)
+    assert "it is no number" in ran.err

@@ -256,9 +256,10 @@ class Failing:
                     raise self.error
             return execute(log, statement, *rest)
 
-        def failing_many(log: storage.Log, statement: str, parameters: Sequence[Sequence[object]]) -> None:
+        def failing_many(log: storage.Log, statement: str, parameters: Sequence[Sequence[object]]) -> int:
             for row in parameters:  # one by one, so that it can fail behind any of them
                 log.execute(statement, row)
+            return len(parameters)
 
         monkeypatch.setattr(storage.Log, "execute", failing)
         monkeypatch.setattr(storage.Log, "execute_many", failing_many)

@@ -1,11 +1,18 @@
 """A warm store decides on what it knows, with no look at the log: what it knows must be what the log says."""
 
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from tests.system.kill import CONVERSATIONS, Writer
-from turnledger import ConversationStore, VersionConflict
+from turnledger import ConversationStore, VersionConflict, normalize
 from turnledger.domain.conversation import Conversation
 
 USER = {"role": "user", "content": "go on"}
@@ -85,3 +92,88 @@ def test_what_is_read_from_segments_counts_for_the_cache_as_what_is_read_from_ev
         for conversation_id in ids:
             store.buffer(conversation_id)
         assert len(store._application._cache) in (2, 3)
+
+
+def test_a_store_that_tries_once_writes_behind_what_another_wrote(tmp_path: Path) -> None:
+    """It took being overtaken for a try, and stayed as it was: every further write failed too."""
+    ours, theirs = (ConversationStore(tmp_path / "c.db", timeout_s=0) for _ in range(2))
+    ours.append("c", USER)
+    theirs.append("c", USER)
+    assert ours.append("c", USER).count == 3
+
+
+def test_an_older_copy_of_the_log_put_in_its_place_is_seen_by_a_warm_store(tmp_path: Path) -> None:
+    """It went on behind events that were no longer there, and its append was lost to every other store."""
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    with ConversationStore(path, durability="normal") as store:
+        store.append("c", {"role": "user", "content": "1"})
+        restored(path, copy)
+        store.append("c", [{"role": "user", "content": "2"}, {"role": "user", "content": "3"}])
+        restored(copy, path)
+        store.append("c", {"role": "user", "content": "4"})
+        assert [m["content"] for m in store.buffer("c")] == ["1", "4"]
+        restored(copy, path)
+        assert [m["content"] for m in store.buffer("c")] == ["1"]
+        assert store.verify().ok
+    with ConversationStore(path) as cold:
+        assert [m["content"] for m in cold.buffer("c")] == ["1"]
+
+
+def restored(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source)) as a, closing(sqlite3.connect(target)) as b:
+        a.backup(b)
+
+
+def interrupted_at(line: int, work: Callable[[], object]) -> bool:
+    """Runs `work` with an interrupt at the nth line of the folds that it comes by; says whether it fell."""
+    seen = 0
+
+    def trace(frame: FrameType, happening: str, _: object) -> Any:
+        nonlocal seen
+        if not frame.f_code.co_filename.endswith(("sendable_view.py", "live.py", "buffer.py", "plain.py")):
+            return trace if happening == "call" else None
+        if happening == "line":
+            seen += 1
+            if seen == line:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def long_log(path: Path) -> Path:
+    """One with segments, and a call that is open from long ago."""
+    with ConversationStore(path, durability="normal") as store:
+        store.append("c", [{"role": "system", "content": "be kind"}, USER, TURN])
+        store.append("c", [{"role": "assistant", "content": str(number)} for number in range(80)])
+        store.append("c", {"role": "assistant", "content": "well"})
+    return path
+
+
+@pytest.mark.parametrize("reading", ["buffer", "sendable", "held", "append"])
+def test_an_interrupt_at_any_line_of_a_fold_leaves_nothing_half_folded(reading: str, tmp_path: Path) -> None:
+    """Half a fold was taken for a whole one: messages were doubled, and decisions made on an empty state."""
+    path, line, fell = long_log(tmp_path / "c.db"), 1, True
+    with ConversationStore(path) as store:
+        sent = store.sendable("c").messages
+    while fell:
+        copy = Path(shutil.copy(path, tmp_path / "copy.db"))
+        with ConversationStore(copy, durability="normal") as store:
+            if reading == "append":
+                store.buffer("c")
+                fell = interrupted_at(line, lambda: store.append("c", {"role": "system", "content": "x"}))
+            else:
+                fell = interrupted_at(line, lambda: getattr(store, reading)("c"))
+                assert store.sendable("c").messages == sent
+            assert store.append("c", USER).healed == ("a",)
+            assert store.sendable("c").messages == normalize(store.buffer("c")).messages
+            line += 1 if line < 110 else 61
+    with ConversationStore(copy) as store:
+        assert store.verify().ok

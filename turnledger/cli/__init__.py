@@ -28,7 +28,8 @@ Examples:
   turnledger --store chats.db import transcripts.jsonl
   turnledger --store chats.db log airline-task2-trial1
 
-Exit codes: 0 fine, 1 something is damaged or was found, 2 a mistake in how the command was given.
+Exit codes: 0 fine, 1 something is damaged or was found, 2 it could not be done as it was given, 130
+interrupted.
 """
 
 

@@ -90,7 +90,8 @@ def compact(
     if as_json:
         click.echo(json_line(asdict(done)))
         return
-    did = f"{counted(len(done.evicted), 'entry', 'entries')} left, entry {done.summary} stands for them"
+    gone = counted(len(done.evicted), "entry", "entries")
+    did = f"{gone} left the buffer, entry {done.summary} stands for them"
     Screen().line(
         (legible(done.conversation_id), "bold"),
         f"  version {done.version:,}, {counted(done.count, 'entry', 'entries')}; ",

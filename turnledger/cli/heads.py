@@ -56,9 +56,14 @@ def read_anchors(source: str) -> tuple[Head, ...]:
             value = json.loads(text)
         except json.JSONDecodeError:
             value = [json.loads(line) for line in text.splitlines() if line.strip()]
-        return as_anchors([value] if isinstance(value, dict) else value)
+        anchors = as_anchors([value] if isinstance(value, dict) else value)
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, InvalidArgument) else f"it is no JSON: {error}"
         raise click.ClickException(
             f"{name} holds no anchors: {reason}; keep what 'turnledger head --json' prints"
         ) from error
+    if not anchors:  # a file that was cut off would prove nothing, and look as if it did
+        raise click.ClickException(
+            f"{name} holds no anchors: it is empty; keep what 'turnledger head --json' prints"
+        )
+    return anchors

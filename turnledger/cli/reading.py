@@ -12,6 +12,7 @@ from turnledger.cli.mistakes import DAMAGE
 from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read
 from turnledger.cli.pen import LogPen
 from turnledger.cli.screen import Screen, counted, print_json_list, stamp
+from turnledger.domain.errors import VersionNotFound
 from turnledger.domain.events import DomainEvent
 from turnledger.infrastructure.lines import told
 from turnledger.projections.legible import legible
@@ -123,6 +124,10 @@ def log(
     if at is not None and to is not None:
         raise click.UsageError("give --to or --at, not both: each says where to end")
     with store_to_read() as store:
+        if isinstance(at, int) and at > (last := store.version(conversation_id)):
+            raise VersionNotFound(
+                f"conversation {conversation_id!r} has no version {at}: give one of 0 to {last}"
+            )
         events = store.events(conversation_id, to=at if isinstance(at, int) else to, damaged="skip")
         lines = told(events, Timeline())
         if isinstance(at, datetime):

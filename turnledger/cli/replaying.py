@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 import click
@@ -32,10 +33,21 @@ Examples:
 """
 
 
+def a_number(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """NaN is within every range."""
+    if value is not None and isnan(value):
+        raise click.BadParameter("it is no number")
+    return value
+
+
 @click.command(help=_HELP)
 @click.argument("conversation_id", metavar="ID")
 @click.option(
-    "--speed", type=click.FloatRange(1 / 64, 4096), metavar="X", help="So many times as fast as it happened."
+    "--speed",
+    type=click.FloatRange(1 / 64, 4096),
+    callback=a_number,
+    metavar="X",
+    help="So many times as fast as it happened.",
 )
 @click.option("--step", is_flag=True, help="Wait for a key before each event.")
 @click.option(

@@ -47,7 +47,7 @@ def verify(ctx: click.Context, conversation_ids: tuple[str, ...], anchors: str |
             screen = Screen()
             for one in audited:
                 _show(screen, one)
-            _sum_up(screen, found)
+            _sum_up(screen, found, heads)
     if any(one.findings for one in found):
         ctx.exit(DAMAGE)
 
@@ -109,9 +109,13 @@ def _show_finding(screen: Screen, finding: Finding) -> None:
     )
 
 
-def _sum_up(screen: Screen, found: list[AuditedConversation]) -> None:
+def _sum_up(screen: Screen, found: list[AuditedConversation], anchors: Sequence[Head]) -> None:
     findings = sum(len(one.findings) for one in found)
+    audited = {one.conversation_id for one in found}
+    held_against = sum(anchor.conversation_id in audited for anchor in anchors)
+    against = f", held against {counted(held_against, 'anchor')}" if anchors else ""
+    events = counted(sum(one.version for one in found), "event")
     screen.line(
-        f"{counted(len(found), 'conversation')}, {counted(sum(one.version for one in found), 'event')}: ",
+        f"{counted(len(found), 'conversation')}, {events}{against}: ",
         (counted(findings, "finding"), "bold red") if findings else ("all sound", "bold green"),
     )
