@@ -124,28 +124,40 @@ def restored(source: Path, target: Path) -> None:
         a.backup(b)
 
 
-def interrupted_at(line: int, work: Callable[[], object]) -> bool:
-    """Runs `work` with an interrupt at the nth line of the folds that it comes by; says whether it fell."""
-    seen = 0
+FOLDS = ("sendable_view.py", "live.py", "buffer.py", "plain.py")
 
-    def trace(frame: FrameType, happening: str, _: object) -> Any:
-        nonlocal seen
-        if not frame.f_code.co_filename.endswith(("sendable_view.py", "live.py", "buffer.py", "plain.py")):
-            return trace if happening == "call" else None
+
+class Interrupting:
+    """Notes the lines of the folds that work comes by, and interrupts it at one of them."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at = at
+        self.lines: list[tuple[str, int]] = []
+
+    def trace(self, frame: FrameType, happening: str, _: object) -> Any:
+        if not frame.f_code.co_filename.endswith(FOLDS):
+            return self.trace if happening == "call" else None
         if happening == "line":
-            seen += 1
-            if seen == line:
+            self.lines.append((frame.f_code.co_filename, frame.f_lineno))
+            if len(self.lines) == self.at:
                 raise KeyboardInterrupt
-        return trace
+        return self.trace
 
-    sys.settrace(trace)
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
+    def run(self, work: Callable[[], object]) -> None:
+        sys.settrace(self.trace)
+        try:
+            work()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+
+    @property
+    def moments(self) -> list[int]:
+        """The first and the last time that each line was come by."""
+        first = {line: number for number, line in reversed(list(enumerate(self.lines, start=1)))}
+        last = {line: number for number, line in enumerate(self.lines, start=1)}
+        return sorted({*first.values(), *last.values()})
 
 
 def long_log(path: Path) -> Path:
@@ -160,20 +172,26 @@ def long_log(path: Path) -> Path:
 @pytest.mark.parametrize("reading", ["buffer", "sendable", "held", "append"])
 def test_an_interrupt_at_any_line_of_a_fold_leaves_nothing_half_folded(reading: str, tmp_path: Path) -> None:
     """Half a fold was taken for a whole one: messages were doubled, and decisions made on an empty state."""
-    path, line, fell = long_log(tmp_path / "c.db"), 1, True
+    path = long_log(tmp_path / "c.db")
     with ConversationStore(path) as store:
         sent = store.sendable("c").messages
-    while fell:
-        copy = Path(shutil.copy(path, tmp_path / "copy.db"))
-        with ConversationStore(copy, durability="normal") as store:
-            if reading == "append":
-                store.buffer("c")
-                fell = interrupted_at(line, lambda: store.append("c", {"role": "system", "content": "x"}))
-            else:
-                fell = interrupted_at(line, lambda: getattr(store, reading)("c"))
-                assert store.sendable("c").messages == sent
-            assert store.append("c", USER).healed == ("a",)
-            assert store.sendable("c").messages == normalize(store.buffer("c")).messages
-            line += 1 if line < 110 else 61
-    with ConversationStore(copy) as store:
-        assert store.verify().ok
+    uninterrupted = Interrupting()
+    read_with(uninterrupted, reading, path, tmp_path, sent)
+    assert len(uninterrupted.moments) > 10
+    for moment in uninterrupted.moments:
+        read_with(Interrupting(moment), reading, path, tmp_path, sent)
+
+
+def read_with(
+    interrupting: Interrupting, reading: str, path: Path, tmp_path: Path, sent: list[dict[str, Any]]
+) -> None:
+    copy = Path(shutil.copy(path, tmp_path / "copy.db"))
+    with ConversationStore(copy, durability="normal") as store:
+        if reading == "append":
+            store.sendable("c")
+            interrupting.run(lambda: store.append("c", {"role": "system", "content": "x"}))
+        else:
+            interrupting.run(lambda: getattr(store, reading)("c"))
+            assert store.sendable("c").messages == sent
+        assert store.append("c", USER).healed == ("a",)
+        assert store.sendable("c").messages == normalize(store.buffer("c")).messages
