@@ -27,4 +27,4 @@ def call_ids(items: Iterable[Item], pattern: str, shaped: Callable[[str], str]) 
 
 def fitting_name(name: str, others: str, longest: int) -> str:
     """A name with `_` for each character that `others`, a pattern, matches, cut to the longest allowed."""
-    return re.sub(others, "_", name, flags=re.ASCII)[:longest]
+    return re.sub(others, "_", name)[:longest]

@@ -60,7 +60,7 @@ def _said(message: Mapping[str, Any], blocks: list[Any]) -> dict[str, Any]:
 
 
 def _is_work(block: Any) -> bool:
-    """Whether a block of the assistant's is no part of what it said: calls, and the work of a server's tools."""
+    """Whether a block of the assistant's is no part of what it said: a call, or a server tool's work."""
     kind = str(block.get("type")) if isinstance(block, Mapping) else ""
     return kind.endswith(("tool_use", "tool_result", "thinking"))
 
