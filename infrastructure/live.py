@@ -23,6 +23,7 @@ from turnledger.projections.sendable_view import SendableView
 
 LIVE_WAIT_S = 0.25
 LIVE_BYTES = 2048  # about what the folds of an empty conversation take
+EVENT_BYTES = 700  # about what they take of an event beyond its text; a turn that calls takes more
 
 
 class Live:
@@ -59,7 +60,8 @@ class Live:
         """Takes the buffer of an empty live one from segments, if that is quicker than its events."""
         loaded = segments.load(log, self.conversation_id, to)
         if loaded:
-            self.buffer, self.previous = loaded
+            self.buffer, self.previous, row_bytes = loaded
+            self.bytes += row_bytes + EVENT_BYTES * self.version
             self.whole = False
 
     def absorb(self, row: StoredEvent, event: DomainEvent) -> None:
@@ -105,7 +107,7 @@ class Live:
         self.sendable.apply(event)
         self.buffer.apply(event)
         self.previous = digest
-        self.bytes += len(row.state)
+        self.bytes += len(row.state) + EVENT_BYTES
         self._row_bytes += len(row.topic) + len(row.state)
         if self._captures and self.version % segments.VERSIONS == 0:
             self._capture()

@@ -55,8 +55,16 @@ def save(log: Log, conversation_id: str, segments: Sequence[Segment]) -> None:
         )
 
 
-def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferView, str] | None:
-    """The buffer as the segments up to a version have it, with the digest of its last event.
+class Loaded(NamedTuple):
+    """A buffer from segments, with the digest of its last event and the bytes of the rows behind it."""
+
+    buffer: BufferView
+    digest: str
+    row_bytes: int
+
+
+def load(log: Log, conversation_id: str, to: int | None = None) -> Loaded | None:
+    """The buffer as the segments up to a version have it.
 
     None where there are none, or where they do not fit the log: then it is to be folded from its events.
     """
@@ -79,7 +87,7 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> tuple[BufferV
         return None
     buffer.keep_changes()
     last = log.rows(conversation_id, after=buffer.version - 1, to=buffer.version)
-    return (buffer, digest) if last and digest_of(last[0].state) == digest else None
+    return Loaded(buffer, digest, total) if last and digest_of(last[0].state) == digest else None
 
 
 def all_of(log: Log, conversation_id: str) -> list[Segment]:

@@ -67,3 +67,21 @@ def test_what_was_stale_is_refused_by_what_the_log_says_now_and_not_by_what_was_
     assert ours.append("c", {"role": "assistant", "content": "well"}, expected_version=newer).appended == 1
     with pytest.raises(VersionConflict):
         ours.append("c", USER, expected_version=known)
+
+
+def test_what_is_read_from_segments_counts_for_the_cache_as_what_is_read_from_events(tmp_path: Path) -> None:
+    """It counted for nothing, so that a process that only read kept every conversation for ever."""
+    path, ids = tmp_path / "c.db", [f"c{number}" for number in range(12)]
+    with ConversationStore(path, durability="normal") as store:
+        for conversation_id in ids:
+            store.append(conversation_id, [USER] * 64)
+            store.append(conversation_id, USER)
+        written = store._application._cached_bytes
+    with ConversationStore(path) as store:
+        for conversation_id in ids:
+            assert len(store.buffer(conversation_id)) == 65
+        assert store._application._cached_bytes == pytest.approx(written, rel=0.1)
+    with ConversationStore(path, cache_bytes=written // 4) as store:
+        for conversation_id in ids:
+            store.buffer(conversation_id)
+        assert len(store._application._cache) in (2, 3)
