@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import child
+from benchmarks.chain import chain
 from benchmarks.contenders import (
     Contender,
     Durability,
@@ -396,4 +397,5 @@ ROWS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "verify": verify,
     "memory": memory,
     "race": race,
+    "chain": chain,
 }

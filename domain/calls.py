@@ -225,8 +225,7 @@ def _repeated(
     """Of the known calls the one repeated: an equal one (open first, else the latest), else an open one."""
     if mode == "distinct":
         return None
-    key = call_key(call)
-    equal = [known for known in (*earlier, *here) if known.key == key]
+    equal = _equal((*earlier, *here), call)
     open_ones = [known for known in earlier if ledger.is_open(known.call_id)]
     every = [*earlier, *here] if mode == "drop" else []
     open_and_equal = [known for known in equal if ledger.is_open(known.call_id)]
@@ -234,6 +233,14 @@ def _repeated(
         if candidates:
             return candidates[-1]
     return None
+
+
+def _equal(known: Sequence[Declaration], call: Mapping[str, Any]) -> list[Declaration]:
+    """Of these the calls equal to this one, which is equal to itself without a closer look."""
+    if all(each.call is call for each in known):
+        return list(known)
+    key = call_key(call)
+    return [each for each in known if each.key == key]
 
 
 def is_repeat(identities: Sequence[Identity | None]) -> bool:

@@ -31,6 +31,7 @@ from turnledger.domain.events import (
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
 from turnledger.domain.overlay import Overlay, adopt
+from turnledger.domain.positions import position_of
 from turnledger.domain.values import likeness
 
 KEYS_REMEMBERED = 10_000
@@ -175,7 +176,7 @@ class Conversation:
     def _healed(self, event: CallHealed) -> None:
         self._changed(event)
         self.newest_entry = event.entry
-        self.buffer.insert(self.position(event.behind) + 1, event.entry)
+        self.buffer.insert(position_of(event.behind, self.buffer) + 1, event.entry)
         self._answered(event.entry, event.content, {"tool_call_id": event.call_id, "healed": True})
 
     def _replaced(self, event: PlaceholderReplaced) -> None:
@@ -197,7 +198,7 @@ class Conversation:
         """It says nothing new: `newest_user` and the newest turn stay who they are, open calls open."""
         self._changed(event)
         self.newest_entry = event.entry
-        self.buffer.insert(self.position(event.behind) + 1 if event.behind else 0, event.entry)
+        self.buffer.insert(position_of(event.behind, self.buffer) + 1 if event.behind else 0, event.entry)
         self.entries[event.entry] = EntryFacts(event.role, summary=True)
 
     def _forked(self, event: ConversationForked) -> None:
@@ -243,13 +244,6 @@ class Conversation:
 
     def _changed(self, event: DomainEvent) -> None:
         self.buffer_version = event.version
-
-    def position(self, entry: int) -> int:
-        """Where an entry of the buffer stands; looked for from the end, where most of the work is."""
-        for position in range(len(self.buffer) - 1, -1, -1):
-            if self.buffer[position] == entry:
-                return position
-        raise KeyError(entry)
 
 
 _EVOLVERS: dict[type[DomainEvent], Any] = {

@@ -220,9 +220,8 @@ class ConversationApplication(Application[str]):
         with self.read_log() as log:
             return log.version(conversation_id)
 
-    def conversation_ids(self, topic: str | None = None) -> Iterator[str]:
-        """The ids of all conversations (with `topic` of those that have such an event), page by page."""
-        after: str | None = None
+    def conversation_ids(self, topic: str | None = None, *, after: str | None = None) -> Iterator[str]:
+        """The ids of all behind `after` (with `topic` of those that have such an event), page by page."""
         while True:
             with self.read_log() as log:
                 ids = log.conversation_ids(after, PAGE_ROWS, topic)

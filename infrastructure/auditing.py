@@ -6,12 +6,13 @@ from typing import Any
 from eventsourcing.persistence import StoredEvent
 
 from turnledger.domain.appending import Appending
+from turnledger.domain.calls import Identity
 from turnledger.domain.changes import Changes, Origin
 from turnledger.domain.conversation import Conversation
 from turnledger.domain.errors import ConversationNotFound, CorruptEvent, NewerLog, StoreDamaged
 from turnledger.domain.events import ConversationForked, DomainEvent
 from turnledger.domain.heads import Head
-from turnledger.domain.messages import read_message
+from turnledger.domain.messages import Message, read_message
 from turnledger.domain.pairing import Item
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.application import ConversationApplication
@@ -27,6 +28,7 @@ from turnledger.projections.audit import (
     Row,
 )
 from turnledger.projections.audit.report import ANCHORS, DECODING
+from turnledger.projections.audit.sendable import Stretches
 from turnledger.projections.providers import PROVIDERS, RENDERINGS
 from turnledger.projections.sendable import normalize, normalized_items
 from turnledger.projections.sendable_view import SendableView
@@ -54,15 +56,24 @@ class _Rehearsal(Changes):
         raise _WouldRecordError(event_class.__name__)
 
 
+class _Again(Appending):
+    """Appends what may be known already; what would only be reported of a repeated turn is left out."""
+
+    def _repeated_turn(self, index: int, message: Message, identities: Sequence[Identity | None]) -> None:
+        self.entries.append(None)
+
+
 class Rebuilt:
     """All folds of one conversation, rebuilt from nothing; what the audit asks of them (`Views`)."""
 
     def __init__(self, conversation_id: str) -> None:
         self.live = Live(conversation_id)
         self.segments: dict[int, str] = {}
+        self._read: dict[int, tuple[Mapping[str, Any], Message]] = {}
 
     def take(self, event: DomainEvent) -> None:
         self.live.conversation.evolve(event)
+        self.live.sendable.apply(event)
         self.live.buffer.apply(event)
         self.live.artifacts.apply(event)
         if event.version % segments.VERSIONS == 0:
@@ -73,6 +84,12 @@ class Rebuilt:
 
     def sendable(self) -> list[dict[str, Any]]:
         return [item.flat() for item in self._items()]
+
+    def growing(self) -> Stretches:
+        return self.live.sendable.stretches(self.live.buffer)[0]
+
+    def unsettled(self) -> int:
+        return self.live.sendable.unsettled(self.live.buffer)
 
     def _items(self) -> list[Item]:
         items, _ = normalized_items([row.stored for row in self.live.buffer.rows()])
@@ -98,16 +115,30 @@ class Rebuilt:
     def wire(self) -> list[dict[str, Any]]:
         return wire(self.live.buffer, self.live.artifacts)
 
-    def recorded_again(self, message: Mapping[str, Any]) -> str | None:
+    def recorded_again(self, number: int, message: Mapping[str, Any]) -> str | None:
         state = self.live.conversation
         if state.time is None:
             return None
         rehearsal = _Rehearsal(state, Origin(self.live.conversation_id, state.time))
         try:
-            Appending(rehearsal, "compare").all([read_message(message, 0)])
+            _Again(rehearsal, "compare").all([self._as_read(number, message)])
         except _WouldRecordError as event:
             return str(event)
         return None
+
+    def _as_read(self, number: int, stored: Mapping[str, Any]) -> Message:
+        """The message as an append reads it; read once, as the next time it would read the same.
+
+        One that reads as it is stored is kept as just that, not a second time.
+        """
+        before = self._read.get(number)
+        if before is not None and before[0] is stored:
+            return before[1]
+        message = read_message(stored, 0)
+        same = message.content == stored["content"] and message.metadata == stored["metadata"]
+        kept = Message(message.role, stored["content"], stored["metadata"]) if same else message
+        self._read[number] = (stored, kept)
+        return message
 
 
 def audit(

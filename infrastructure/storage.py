@@ -194,7 +194,8 @@ class Log:
         self, conversation_id: str, *, after: int = 0, to: int | None = None, limit: int = -1
     ) -> list[StoredEvent]:
         """The rows of a conversation behind version `after`, up to `to`, in order."""
-        found = self.execute(
+        return self.stored(
+            conversation_id,
             "SELECT originator_version, topic, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
             " AND originator_version > ? AND originator_version <= ? ORDER BY originator_version LIMIT ?",
             (
@@ -204,6 +205,10 @@ class Log:
                 limit,
             ),
         )
+
+    def stored(self, conversation_id: str, statement: str, parameters: Sequence[object]) -> list[StoredEvent]:
+        """The rows of a conversation that a statement selects: version, topic, state."""
+        found = self.execute(statement, parameters)
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
 
     def version(self, conversation_id: str) -> int:

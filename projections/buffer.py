@@ -16,6 +16,7 @@ from turnledger.domain.events import (
     PlaceholderReplaced,
     SummaryInserted,
 )
+from turnledger.domain.positions import position_of
 from turnledger.domain.values import copied
 
 
@@ -76,6 +77,8 @@ class BufferView:
         self.version = 0
         self._rows: dict[int, Row] = {}
         self._order: list[int] = []
+        self._newest = 0
+        self._new: list[int] = []
         self.keep_changes()
 
     def apply(self, event: DomainEvent) -> None:
@@ -94,7 +97,7 @@ class BufferView:
     def _healed(self, event: CallHealed) -> None:
         metadata = {"tool_call_id": event.call_id, "healed": True}
         self._add(event.envelope, event.entry, "tool", event.content, metadata)
-        self._order.insert(self._position(event.behind) + 1, event.entry)
+        self._order.insert(position_of(event.behind, self._order) + 1, event.entry)
 
     def _replaced(self, event: PlaceholderReplaced) -> None:
         if event.entry in self._rows:
@@ -109,7 +112,7 @@ class BufferView:
 
     def _inserted(self, event: SummaryInserted) -> None:
         self._add(event.envelope, event.entry, event.role, event.content, event.metadata)
-        self._order.insert(self._position(event.behind) + 1 if event.behind else 0, event.entry)
+        self._order.insert(position_of(event.behind, self._order) + 1 if event.behind else 0, event.entry)
 
     def _forked(self, event: ConversationForked) -> None:
         standing = set(event.buffer)
@@ -118,6 +121,7 @@ class BufferView:
 
     def _carry(self, version: int, entries: Iterable[CarriedEntry]) -> None:
         for entry in entries:
+            self._new.append(entry.entry)
             self._rows[entry.entry] = Row(
                 entry.entry,
                 version,
@@ -130,6 +134,7 @@ class BufferView:
             )
 
     def _add(self, envelope: Envelope, entry: int, role: str, content: Any, metadata: dict[str, Any]) -> None:
+        self._new.append(entry)
         self._rows[entry] = Row(
             entry,
             envelope.version,
@@ -144,10 +149,6 @@ class BufferView:
     def _replace(self, entry: int, content: Any, metadata: dict[str, Any]) -> None:
         self._rows[entry] = Row._make(self._rows[entry])._replace(content=content, metadata=metadata)
 
-    def _position(self, entry: int) -> int:
-        """Looked for from the end, where most of the work is."""
-        return len(self._order) - 1 - self._order[::-1].index(entry)
-
     def __len__(self) -> int:
         return len(self._order)
 
@@ -156,7 +157,7 @@ class BufferView:
 
     def behind(self, entry: int) -> list[int]:
         """The numbers of the entries that stand behind this one, in order."""
-        return self._order[self._position(entry) + 1 :]
+        return self._order[position_of(entry, self._order) + 1 :]
 
     def row_at(self, position: int) -> Row | None:
         """The entry at a position, None behind the end; its contents are shared with this view."""
@@ -195,13 +196,14 @@ class BufferView:
 
     def keep_changes(self) -> None:
         """From here on `changes` counts."""
-        self._newest = max(self._rows, default=0)
+        self._newest = max(self._new, default=self._newest)
+        self._new = []
         self._changed: set[int] = set()
         self._left: list[int] = []
 
     def changes(self) -> dict[str, Any]:
         """The net effect of what was applied since `keep_changes`, for `load` to repeat."""
-        new = [number for number in self._rows if number > self._newest]
+        new = [number for number in self._new if number in self._rows]
         tail = self._order[len(self._order) - len(new) :]
         in_order = not new or min(tail) > self._newest
         changed = [
@@ -224,6 +226,7 @@ class BufferView:
         for number, content, metadata in changes["changed"]:
             self._replace(number, content, metadata)
         numbers = [row[0] for row in changes["rows"]]
+        self._new += numbers
         self._rows.update(zip(numbers, changes["rows"], strict=True))
         if changes["order"] is None:
             self._order += numbers

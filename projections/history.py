@@ -110,6 +110,16 @@ class HistoryFold:
         self._view = SendableView()
         self._sent: _Sent | None = None
 
+    @property
+    def buffer(self) -> BufferView:
+        """The buffer behind the last event; it changes with the next."""
+        return self._buffer
+
+    @property
+    def sendable(self) -> SendableView:
+        """What is sent of that buffer; it changes with the next event."""
+        return self._view
+
     def pass_over(self, event: DomainEvent) -> None:
         """Takes an event whose row nobody asks for, at less cost."""
         self._view.apply(event)

@@ -50,10 +50,12 @@ class PlainStretch:
                 if calls is None:
                     break
                 others.append({"role": role, "content": content, "tool_calls": calls})
+            elif role in ("user", "assistant"):
+                others.append({"role": role, "content": content})
             elif role in ("system", "developer"):
                 systems.append({"role": role, "content": content})
             else:
-                others.append({"role": role, "content": content})
+                break
             if not open_calls:
                 closed = (taken, len(systems), len(others), len(self.placeholders))
         self._close(*closed)

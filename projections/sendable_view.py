@@ -48,12 +48,20 @@ class SendableView:
         elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
             place = self._place_of.pop(event.entry)
             stored = {"role": "tool", "content": event.content, "metadata": event.metadata}
-            self._others[place] = item_of(0, stored, "tool", []).flat()
+            answer = item_of(0, stored, "tool", []).flat()
+            if answer.get("tool_call_id") == self._others[place]["tool_call_id"]:
+                self._others[place] = answer
+            else:  # in a log that is not sound
+                self._forget()
 
     def read(self, buffer: BufferView) -> tuple[list[Flat], list[Drop]]:
         """The normalized list, sharing its messages with this view, and the drops."""
         stretches, drops = self.stretches(buffer)
         return [*stretches[0], *stretches[1], *stretches[2], *stretches[3]], drops
+
+    def unsettled(self, buffer: BufferView) -> int:
+        """How many entries a reading has to look at."""
+        return len(buffer) - self._count
 
     def stretches(self, buffer: BufferView) -> tuple[Stretches, list[Drop]]:
         """The same list in four stretches: system messages, settled and not, then others, settled and not.

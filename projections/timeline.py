@@ -104,7 +104,7 @@ class Timeline:
                 return "replaced", self._replaced(event), event.content
             case EntriesEvicted():
                 self._evicted.update(event.evicted)
-                return "evicted", f"{_entries(event.evicted)} left the buffer: {_why(event)}", None
+                return "evicted", f"{entries_named(event.evicted)} left the buffer: {_why(event)}", None
             case SummaryInserted():
                 place = f"behind entry {event.behind}" if event.behind else "at the front"
                 return "summary", f"entry {event.entry} ({event.role}) {place}, for what left", event.content
@@ -123,7 +123,7 @@ class Timeline:
         source = f"from {_id(event.source_id)} at version {event.source_version}"
         if not event.buffer:
             return f"{source}, with an empty buffer"
-        return f"{source}, with {_entries(sorted(event.buffer))}"
+        return f"{source}, with {entries_named(sorted(event.buffer))}"
 
     def _appended(self, event: MessageAppended) -> tuple[str, str, Any]:
         if event.role == "tool":
@@ -165,7 +165,7 @@ class Timeline:
         match event:
             case ArtifactsHeld():
                 self._know(event.held)
-                again = f" for the repeated {_entries(event.repeated)}" if event.repeated else ""
+                again = f" for the repeated {entries_named(event.repeated)}" if event.repeated else ""
                 return (
                     "held",
                     f"{self._list([a.artifact_id for a in event.held])}{again}{_dropped(event)}",
@@ -233,7 +233,7 @@ def _arguments(call: Mapping[str, Any]) -> str:
     return "" if arguments is None else arguments if isinstance(arguments, str) else json_text(arguments)
 
 
-def _entries(numbers: Sequence[int]) -> str:
+def entries_named(numbers: Sequence[int]) -> str:
     """Entry numbers with their runs drawn together: `entries 1-3, 7`."""
     runs: list[list[int]] = []
     for number in numbers:

@@ -67,6 +67,7 @@ class Entry:
     turn_id: str | None = None
     execution_id: str | None = None
     evicted: bool = False
+    summary: bool = False
 
 
 @dataclass
@@ -154,6 +155,10 @@ class Model:
 
     def declared(self) -> list[Call]:
         return [call for entry in self.log() for call in entry.calls if call.id is not None]
+
+    def newest_turn(self) -> list[Entry]:
+        """The newest entry that is no result, or none."""
+        return [entry for entry in self.log() if entry.role != "tool" and not entry.summary][-1:]
 
     def result(self, call_id: str | None) -> Entry | None:
         for entry in self.entries:
@@ -323,7 +328,7 @@ class Model:
         """Which call a result under a reused id answers."""
         asked = str(entry.result_of)
         candidates = self._candidates(asked, bearing, report, turn_id)
-        newest = [other for other in self.log() if other.role != "tool"][-1]
+        newest = self.newest_turn()[-1]
         fresh = asked in report.stood_for or any(asked in (call.id, call.original) for call in newest.calls)
         if not fresh:
             for call in candidates:
@@ -352,7 +357,7 @@ class Model:
     def _evict(self, report: Report, added: set[int]) -> None:
         if self.window is None or self.window <= 0:
             return
-        counted = [entry for entry in self.buffer() if entry.role not in SYSTEM]
+        counted = self._counted()
         leaving: set[int] = set()
         newest_user = max((entry.number for entry in counted if entry.role == "user"), default=None)
         for first in counted:
@@ -367,16 +372,53 @@ class Model:
             if any(self.is_open(call) for entry in group for call in entry.calls):
                 continue
             leaving |= {entry.number for entry in group}
-        rest = [entry for entry in counted if entry.number not in leaving]
-        ids = {call.id for entry in rest for call in entry.calls}
-        led = counted[:1]
-        leads = any(e.result_of in ids - {None} for e in self._leading(rest) if e not in led)
-        if leaving and not leads:
+        if leaving and not self._would_lead(counted, leaving):
             for entry in counted:
                 if entry.number in leaving:
                     entry.evicted = True
                     report.evicted.append(entry.number)
             self.recorded(buffer=True)
+
+    def _counted(self) -> list[Entry]:
+        return [entry for entry in self.buffer() if entry.role not in SYSTEM and not entry.summary]
+
+    def _would_lead(self, counted: list[Entry], leaving: set[int]) -> bool:
+        """Whether a result that stands before its turn would come to lead."""
+        rest = [entry for entry in counted if entry.number not in leaving]
+        ids = {call.id for entry in rest for call in entry.calls}
+        led = counted[:1]
+        return any(e.result_of in ids - {None} for e in self._leading(rest) if e not in led)
+
+    def compact(self, keep_last: int, summary: dict[str, Any]) -> Report:
+        """What is older leaves, and the summary stands where the first of it stood."""
+        report = Report()
+        counted = self._counted()
+        staying = {entry.number for entry in counted[max(0, len(counted) - keep_last) :]}
+        leaving: set[int] = set()
+        for entry in counted:
+            group = self._group(entry, counted)
+            if any(one.number in staying or any(map(self.is_open, one.calls)) for one in group):
+                continue
+            leaving.add(entry.number)
+        if not leaving or self._would_lead(counted, leaving):
+            return report
+        gone = [entry for entry in self.buffer() if entry.summary or entry.number in leaving]
+        made = read(summary)
+        made.number, made.summary = self._number(), True
+        self.entries.insert(self.entries.index(gone[0]), made)
+        for entry in gone:
+            entry.evicted = True
+            report.evicted.append(entry.number)
+        report.entries.append(made.number)
+        self.recorded(2, buffer=True)
+        return report
+
+    def fork(self) -> "Model":
+        """What a fork begins with: nothing of artifacts comes along."""
+        forked = self.copy()
+        forked.artifacts, forked.takes, forked.brought = [], {}, []
+        forked.version = forked.buffer_version = 1
+        return forked
 
     @staticmethod
     def _leading(entries: list[Entry]) -> list[Entry]:

@@ -82,6 +82,10 @@ class Given:
             lambda: self.store.write_back(CID, execution, messages, artifacts=artifacts, **keys)
         )
 
+    def compact(self, keep_last: int, summary: Any = "what was said", **keys: Any) -> "Given":
+        message = user(summary) if isinstance(summary, str) else summary
+        return self._doing(lambda: self.store.compact(CID, keep_last=keep_last, summary=message, **keys))
+
     def take(self, execution: str = "e1") -> Any:
         self._doing(lambda: self.store.take(CID, execution))
         return self.outcome

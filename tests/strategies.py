@@ -198,11 +198,25 @@ artifact_lists = st.lists(artifacts, max_size=3)
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
-    """A list of calls on a store's face: the method's name, and what it is given beside the conversation."""
+    """A list of calls on a store's face: the method's name, and what it is given beside the conversation.
+
+    A call that only an existing conversation takes comes behind an append, which makes it exist.
+    """
     calls_made: list[tuple[str, dict[str, Any]]] = []
     for _ in range(draw(st.integers(1, 7))):
-        method = draw(st.sampled_from(["append", "append", "append", "hold", "write_back"]))
+        methods = ["append", "append", "append", "hold", "write_back"]
+        if any(method == "append" for method, _ in calls_made):
+            methods += ["compact", "record_request"]
+        method = draw(st.sampled_from(methods))
         given: dict[str, Any] = {}
+        if method == "compact":
+            role = draw(st.sampled_from(["user", "assistant", "system"]))
+            given = {"keep_last": draw(st.integers(0, 3)), "summary": {"role": role, "content": "so far"}}
+            calls_made.append((method, given))
+            continue
+        if method == "record_request":
+            calls_made.append((method, {"provider": draw(st.sampled_from([None, "openai-chat"]))}))
+            continue
         if method != "append":
             given["execution_id"] = draw(st.sampled_from(["e1", "e2"]))
             given["artifacts"] = draw(artifact_lists)

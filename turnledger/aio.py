@@ -318,9 +318,11 @@ class AsyncConversationStore:
         """
         return _Pages(self, lambda store: store.history(conversation_id, after=after, to=to))
 
-    def conversations(self) -> AsyncIterator[ConversationSummary]:
+    def conversations(
+        self, *, after: str | None = None, saying: str | None = None
+    ) -> AsyncIterator[ConversationSummary]:
         """A summary of each conversation, in the order of their ids, for `async for`."""
-        return _Pages(self, ConversationStore.conversations)
+        return _Pages(self, lambda store: store.conversations(after=after, saying=saying))
 
     def _write(self, call: Callable[[ConversationStore], T]) -> Future[T]:
         return self._submitted(self._writer, call)

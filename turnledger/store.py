@@ -48,6 +48,7 @@ from turnledger.infrastructure.requests import (
     record,
     recorded_requests,
 )
+from turnledger.infrastructure.searching import conversations_saying
 from turnledger.projections.audit import AuditedConversation, AuditReport
 from turnledger.projections.buffer import Entry
 from turnledger.projections.diff import OF, Diff, Of
@@ -569,10 +570,21 @@ class ConversationStore:
             raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
         return version
 
-    def conversations(self) -> Iterator[ConversationSummary]:
-        """A summary of each conversation, in the order of their ids."""
+    def conversations(
+        self, *, after: str | None = None, saying: str | None = None
+    ) -> Iterator[ConversationSummary]:
+        """A summary of each conversation, in the order of their ids; with `after` of those behind that id.
+
+        With `saying` of those only whose id or messages hold that text, in upper or lower case. That reads
+        every event that it goes through; summaries are made as they are asked for.
+        """
         self._application.refuse_closed()
-        return (summary(self._application, found) for found in self._application.conversation_ids())
+        ids = (
+            conversations_saying(self._application, saying, after)
+            if saying
+            else self._application.conversation_ids(after=after)
+        )
+        return (summary(self._application, conversation_id) for conversation_id in ids)
 
     def verify(
         self,

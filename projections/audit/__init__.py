@@ -4,7 +4,7 @@ Keeps a model of its own, made from the events alone, and shares no code with th
 that it checks: those it asks, as `Views`, and compares what they say.
 """
 
-from turnledger.projections.audit.history import HistoryAudit, Views
+from turnledger.projections.audit.history import HistoryAudit
 from turnledger.projections.audit.origin import OriginAudit
 from turnledger.projections.audit.report import (
     INVARIANTS,
@@ -13,6 +13,7 @@ from turnledger.projections.audit.report import (
     Finding,
 )
 from turnledger.projections.audit.rows import Row
+from turnledger.projections.audit.views import Views
 
 __all__ = [
     "INVARIANTS",

@@ -2,76 +2,43 @@
 
 What is asked of the projections, and when, so that an audit stays linear in the length of the log:
 
-- *The list that is sent.* Whether a list is sendable is decided turn by turn: a turn with its results, ids
-  that no other turn has, system messages first. An event touches one turn and what shares its calls. So at
-  every version the whole list is judged, or these entries normalized by themselves. The whole list is judged
-  at the last version, and at every one that the budget covers: it begins with `BUDGET_AT_FIRST` entries, and
-  each event adds `BUDGET_AN_EVENT`. A conversation of a hundred entries is thus judged whole at every
-  version, a longer one whenever as many events as a quarter of its buffer have come.
+- *The lists* are for `lists`.
 - *Appending again.* Each real result and each call turn is given to the decision again right after it was
   recorded, and at the end of the log, on a state that refuses to record.
 - *Requests.* Each says of which version it is, and of which list; the list is rendered again at as many of
-  them as a budget of the same kind covers. `request_messages` does it for any one.
-- *The buffer* is compared with the model's whenever the whole list is judged; held lists, open takes and the
-  wire view at the end, where every artifact's whole way shows in its place.
+  them as a budget covers. `request_messages` does it for any one.
+- Held lists, open takes and the wire view are compared at the end, where every artifact's whole way shows in
+  its place.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from turnledger.domain.events import (
-    CallHealed,
     ConversationForked,
     DomainEvent,
-    EntriesEvicted,
     MessageAppended,
     PlaceholderReplaced,
     RequestRecorded,
-    SummaryInserted,
 )
 from turnledger.domain.heads import Head
 from turnledger.projections.audit.compactions import check_summary_follows
 from turnledger.projections.audit.entries import check_entries, check_healing_ends
+from turnledger.projections.audit.lists import Budget, ListChecks
 from turnledger.projections.audit.model import Model, SeenEntry
 from turnledger.projections.audit.report import (
     ONCE,
     PROJECTIONS,
     REQUESTS,
-    SENDABLE,
     AuditedConversation,
     Findings,
 )
 from turnledger.projections.audit.rows import Row, RowChecks
-from turnledger.projections.audit.sendable import unsendable
 from turnledger.projections.audit.shelf import ShelfChecks
+from turnledger.projections.audit.views import Views
 
-BUDGET_AT_FIRST = 5_000
-BUDGET_AN_EVENT = 4
-_CHANGING = (
-    MessageAppended,
-    CallHealed,
-    PlaceholderReplaced,
-    EntriesEvicted,
-    SummaryInserted,
-    ConversationForked,
-)
-
-
-class Views(Protocol):
-    """The projections and decisions under check, folded to the version that the audit has reached."""
-
-    def take(self, event: DomainEvent) -> None: ...
-    def buffer(self) -> Sequence[tuple[int, Mapping[str, Any]]]: ...
-    def sendable(self) -> Sequence[Mapping[str, Any]]: ...
-    def normalized(self, messages: Iterable[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]: ...
-    def held(self) -> Mapping[str, Sequence[str]]: ...
-    def open_takes(self) -> Sequence[str]: ...
-    def wire(self) -> Sequence[Mapping[str, Any]]: ...
-    def sent_digest(self, provider: str | None, rendering: int) -> str | None:
-        """The digest of the list as it would be sent; None where this release renders it in another way."""
-
-    def recorded_again(self, message: Mapping[str, Any]) -> str | None:
-        """The event that appending this message again would record, or None."""
+REQUESTED_AT_FIRST = 5_000
+REQUESTED_AN_EVENT = 4
 
 
 class HistoryAudit:
@@ -85,8 +52,8 @@ class HistoryAudit:
         self._model = Model()
         self._shelf = ShelfChecks(self.findings)
         self._views: Views | None = views
-        self._budget = BUDGET_AT_FIRST
-        self._requests_budget = BUDGET_AT_FIRST
+        self._lists = ListChecks(self._model, self.findings)
+        self._requests = Budget(REQUESTED_AT_FIRST, REQUESTED_AN_EVENT)
         self._version = 0
 
     def see(self, row: Row) -> None:
@@ -113,7 +80,6 @@ class HistoryAudit:
             self._views = None
         check_healing_ends(self._model, None, self.findings)
         check_summary_follows(self._model, None, self.findings)
-        self._ask(self._whole)
         self._ask(self._last)
 
     def result(self, version: int) -> AuditedConversation:
@@ -149,17 +115,10 @@ class HistoryAudit:
 
     def _event(self, views: Views, event: DomainEvent) -> None:
         views.take(event)
-        self._requests_budget += BUDGET_AN_EVENT
+        self._requests.grow()
         if isinstance(event, RequestRecorded):
             self._request(views, event)
-        if not isinstance(event, _CHANGING):
-            return
-        self._budget += BUDGET_AN_EVENT
-        if self._budget >= len(self._model.buffered):
-            self._budget -= len(self._model.buffered)
-            self._whole(views)
-        elif isinstance(event, MessageAppended | CallHealed | PlaceholderReplaced):
-            self._touched(views, self._model.entries[event.entry])
+        self._lists.see(views, event)
         if isinstance(event, MessageAppended | PlaceholderReplaced):
             self._again(views, self._model.entries[event.entry])
 
@@ -167,30 +126,11 @@ class HistoryAudit:
         if not self._model.changed <= event.of_version < event.version:
             text = f"the request is said to be of version {event.of_version}, whose buffer it does not follow"
             self.findings.add(REQUESTS, text, event.version)
-        if self._requests_budget < len(self._model.buffered):
+        if not self._requests.covers(len(self._model.buffered)):
             return
-        self._requests_budget -= len(self._model.buffered)
         if views.sent_digest(event.provider, event.rendering) not in (None, event.digest):
             text = f"the list of version {event.of_version} is not the one that was sent"
             self.findings.add(REQUESTS, text, event.of_version, event.version)
-
-    def _touched(self, views: Views, entry: SeenEntry) -> None:
-        """The turn that the event touched, with all that shares its calls."""
-        model = self._model
-        numbers = {number for call_id in entry.ids for number in model.touching[call_id]}
-        turns = [number for number in numbers if model.entries[number].role == "assistant"]
-        for call_id in {call_id for turn in turns for call_id in model.entries[turn].ids}:
-            numbers |= model.touching[call_id]
-        unit = model.in_order(numbers or {entry.number})
-        if reason := unsendable(views.normalized(seen.stored for seen in unit)):
-            self.findings.add(SENDABLE, reason, *(seen.version for seen in unit), self._version)
-
-    def _whole(self, views: Views) -> None:
-        if reason := unsendable(views.sendable()):
-            self.findings.add(SENDABLE, reason, self._version)
-        if not self.findings:
-            expected = [(entry.number, entry.stored) for entry in self._model.in_order()]
-            self._same("buffer", list(views.buffer()), expected)
 
     def _again(self, views: Views, entry: SeenEntry) -> None:
         """MEM-1 and MEM-2: what is recorded is known, so giving it again records nothing."""
@@ -199,18 +139,21 @@ class HistoryAudit:
                 return
         elif not entry.is_call_turn:
             return
-        if recorded := views.recorded_again(entry.stored):
+        if recorded := views.recorded_again(entry.number, entry.stored):
             text = f"appending entry {entry.number} again at version {self._version} would record {recorded}"
             self.findings.add(ONCE, text, entry.version)
 
     def _last(self, views: Views) -> None:
+        self._lists.finish(views, self._version)
         for entry in self._model.entries.values():
             self._again(views, entry)
         if not self.findings:
             held = {execution: ids for execution, ids in self._shelf.held.items() if ids}
-            self._same("held list", dict(views.held()), held)
-            self._same("list of open takes", list(views.open_takes()), self._shelf.open_takes)
-            self._same("wire view", list(views.wire()), [self._on_wire(e) for e in self._model.in_order()])
+            wire = [self._on_wire(entry) for entry in self._model.in_order()]
+            self.findings.compare("held list", dict(views.held()), held, self._version)
+            takes = list(views.open_takes())
+            self.findings.compare("list of open takes", takes, self._shelf.open_takes, self._version)
+            self.findings.compare("wire view", list(views.wire()), wire, self._version)
 
     def _on_wire(self, entry: SeenEntry) -> dict[str, Any]:
         shown = {
@@ -225,8 +168,3 @@ class HistoryAudit:
                 {"type": a.type, "payload": a.payload, "tool_call_id": a.tool_call_id} for a in artifacts
             ]
         return shown
-
-    def _same(self, what: str, shown: Any, expected: Any) -> None:
-        if shown != expected:
-            text = f"the {what} rebuilt at version {self._version} is not what the events say"
-            self.findings.add(PROJECTIONS, text, self._version)

@@ -1,6 +1,7 @@
 """What an audit says: the names of the invariants, a finding, a conversation, the report."""
 
 from dataclasses import dataclass
+from typing import Any
 
 VERSIONS = "versions contiguous"
 CHAIN = "chain unbroken"
@@ -96,6 +97,12 @@ class Findings:
     def add(self, invariant: str, message: str, *versions: int) -> None:
         witnesses = tuple(sorted(set(versions)))
         self._found[Finding(self._conversation_id, invariant, message, witnesses)] = None
+
+    def compare(self, what: str, shown: Any, expected: Any, version: int) -> None:
+        """What a projection shows at a version, beside what it has to."""
+        if shown != expected:
+            text = f"the {what} rebuilt at version {version} is not what the events say"
+            self.add(PROJECTIONS, text, version)
 
     def __len__(self) -> int:
         return len(self._found)

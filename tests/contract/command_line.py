@@ -15,7 +15,10 @@ from click.testing import CliRunner
 from turnledger.cli import main
 
 DATA = Path(__file__).parents[1] / "data" / "tau-bench-airline-5.jsonl"
-READINGS = ("show cats", "show", "log cats", "held", "held cats", "takes", "takes cats", "verify")
+READINGS = (
+    *("show cats", "show", "log cats", "held", "held cats", "takes", "takes cats", "verify"),
+    *("diff cats 1 3", "replay cats", "requests cats", "inbox", "inbox cats", "head", "head cats"),
+)
 
 
 class Ran(NamedTuple):

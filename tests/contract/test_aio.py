@@ -30,7 +30,7 @@ from turnledger import (
 )
 
 ARTIFACT = {"type": "link", "payload": {"url": "https://example.com"}, "tool_call_id": None}
-NOT_AWAITED = {"events", "conversations", "taking"}
+NOT_AWAITED = {"events", "history", "conversations", "taking"}
 
 
 def user(text: str) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def everything(path: Path) -> None:
             _messages(store)
             _artifacts(store)
         store.append("other", {"role": "system", "content": "Be brief.", "model": "m-1"})
+        _travelling(store)
 
 
 def _messages(store: ConversationStore) -> None:
@@ -104,6 +105,20 @@ def _artifacts(store: ConversationStore) -> None:
     store.hold("all", "e2", [link("i")])
     store.take("all", "e2")
     store.hold("all", "e2", [link("j")])
+
+
+def _travelling(store: ConversationStore) -> None:
+    """What came with the second recording: requests, a compaction, forks, and a fork of a fork."""
+    store.record_request("all", provider="openai-chat", model="m-2", execution_id="e1", turn_id="t5")
+    store.fork("all", at=store.version("all"), into="fork", turn_id="t6", context={"actor": "debugger"})
+    store.append("fork", [turn(call("c1", q="owls")), user("And owls?")])
+    store.append("fork", result("c1", ["two owls"]))
+    store.record_request("fork")
+    summary = {"role": "user", "content": "So far: cats, dogs and owls.", "by": "m-2"}
+    store.compact("fork", keep_last=1, summary=summary, turn_id="t7", context={"actor": "worker-2"})
+    store.fork("fork", at=store.version("fork"), into="fork of a fork")
+    store.append("fork of a fork", [user("And now?"), turn(call("c1", q="cats"))])
+    store.compact("fork of a fork", keep_last=0, summary={"role": "system", "content": "All is said."})
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

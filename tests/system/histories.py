@@ -81,3 +81,32 @@ def sliding(store: ConversationStore) -> None:
     store.append("c", {"role": "system", "content": "be kind"})
     for message in (user(), turn("a"), result("a"), said(), user(), said()):
         store.append("c", message)
+
+
+def compacting(store: ConversationStore) -> None:
+    """2 user · 3 turn a · 4 result a · 5 said · 6 entries 1 to 3 evicted · 7 summary, entry 5 · 8 turn b ·
+    9 and 10 said · 11 entries 5, 4, 7 evicted · 12 summary, entry 9"""
+    for message in (user(), turn("a"), result("a"), said()):
+        store.append("c", message)
+    store.compact("c", keep_last=1, summary=user("so far"))
+    for message in (turn("b"), said(), said()):
+        store.append("c", message)
+    store.compact("c", keep_last=1, summary=user("so far"))
+
+
+def requesting(store: ConversationStore) -> None:
+    """2 user · 3 request · 4 said · 5 request"""
+    store.append("c", user())
+    store.record_request("c", provider="openai-chat")
+    store.append("c", said())
+    store.record_request("c", provider="openai-chat")
+
+
+def forking(store: ConversationStore) -> None:
+    """1 forked from `source`, which has entries 1 user, 2 turn a, 3 result a, 4 said · 2 user · 3 said"""
+    for message in (user(), turn("a"), result("a")):
+        store.append("source", message)
+    store.write_back("source", "run", said(), artifacts=[link(1)])
+    store.fork("source", at=store.version("source"), into="c")
+    store.append("c", user())
+    store.append("c", said())

@@ -132,6 +132,28 @@ def _write_back(store: ConversationStore, rng: random.Random, deed: int) -> None
     )
 
 
+def _compact(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    summary = {"role": rng.choice(("user", "system")), "content": f"so far {deed}"}
+    store.compact(rng.choice(CONVERSATIONS), keep_last=rng.randrange(8), summary=summary)
+
+
+def _request(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    store.record_request(rng.choice(CONVERSATIONS), provider=rng.choice((None, "openai-chat")))
+
+
+def _fork(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    """A fork, now and then of a fork, at any version."""
+    source = rng.choice((*CONVERSATIONS, "fork-0", "fork-1"))
+    into = f"fork-{rng.randrange(12)}"
+    store.fork(source, at=rng.randint(1, store.version(source)), into=into)
+
+
+def _append_to_fork(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    into = f"fork-{rng.randrange(12)}"
+    store.version(into)
+    store.append(into, [_turn(rng, deed), _user(deed)])
+
+
 DEEDS = {
     "append": _append,
     "batch": _batch,
@@ -140,8 +162,12 @@ DEEDS = {
     "take": _take,
     "settle": _settle,
     "write back": _write_back,
+    "compact": _compact,
+    "record request": _request,
+    "fork": _fork,
+    "append to a fork": _append_to_fork,
 }
-WEIGHTS = (6, 4, 3, 2, 2, 2, 3)
+WEIGHTS = (6, 4, 3, 2, 2, 2, 3, 1, 1, 1, 1)
 
 
 def _child(path: Path, seed: int, first: int, acknowledgements: int) -> None:

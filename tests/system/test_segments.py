@@ -44,8 +44,13 @@ def message(chance: random.Random) -> dict[str, Any]:
     return {"role": chance.choice(["system", "developer"]), "content": "s"}
 
 
-def wander(store: ConversationStore, chance: random.Random, appends: int) -> None:
-    """A history that heals, replaces, reuses ids and, with a window, evicts; some calls stay open."""
+def wander(
+    store: ConversationStore, chance: random.Random, appends: int, compacts_after: int | None = None
+) -> None:
+    """A history that heals, replaces, reuses ids and, with a window, evicts; some calls stay open.
+
+    If it is told to, it compacts each time that so many appends were made, and records what it sends.
+    """
     for number in range(appends):
         batch = [message(chance) for _ in range(chance.randint(1, 3))]
         if number % 7 == 0:
@@ -55,6 +60,9 @@ def wander(store: ConversationStore, chance: random.Random, appends: int) -> Non
         if number > 30 and number % 7 == 0:
             batch.append({"role": "tool", "tool_call_id": f"late-{number - 28}", "content": "at last"})
         store.append(CID, batch)
+        if compacts_after and number % compacts_after == compacts_after - 1:
+            store.compact(CID, keep_last=chance.randint(0, 8), summary={"role": "user", "content": "so far"})
+            store.record_request(CID)
 
 
 @pytest.fixture
@@ -93,7 +101,7 @@ def test_a_cold_reading_of_any_version_is_what_the_events_say(
 ) -> None:
     path = tmp_path / "store.db"
     with ConversationStore(path, window=window, durability="normal") as store:
-        wander(store, random.Random(seed), 70)
+        wander(store, random.Random(seed), 70, 20)
         last = store.version(CID)
     assert sql(path, "SELECT COUNT(*) FROM buffer_segments WHERE conversation_id = ?", CID)[0][0] > 2
     view = BufferView()
@@ -113,7 +121,7 @@ def test_the_list_kept_up_to_date_is_the_normalized_buffer_at_every_version(seed
     chance = random.Random(seed)
     buffer, sendable = BufferView(), SendableView()
     with ConversationStore(":memory:", window=chance.choice([None, None, 3, 9])) as store:
-        wander(store, chance, 15)
+        wander(store, chance, 15, chance.choice([None, 4]))
         for event in store.events(CID):
             sendable.apply(event)
             buffer.apply(event)
@@ -122,6 +130,21 @@ def test_the_list_kept_up_to_date_is_the_normalized_buffer_at_every_version(seed
                 whole = normalize(buffer.buffer())
                 assert messages == whole.messages
                 assert tuple(drops) == whole.drops
+
+
+def test_a_cold_reading_of_a_fork_is_what_its_events_say(path: Path) -> None:
+    with ConversationStore(path, durability="normal") as store:
+        last = store.version(CID)
+        before = store.buffer(CID, at=last - 40)
+        store.fork(CID, at=last - 40, into="fork")
+        for number in range(70):
+            store.append("fork", [{"role": "user", "content": f"{number}"}, message(random.Random(number))])
+        shown = store.buffer("fork")
+    assert sql(path, "SELECT COUNT(*) FROM buffer_segments WHERE conversation_id = 'fork'")[0][0] > 1
+    with ConversationStore(path) as store:
+        assert store.buffer("fork") == shown
+        assert store.buffer("fork", at=1) == before
+        assert store.verify("fork").ok
 
 
 def test_two_stores_in_turn_write_the_same_segments_once(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from turnledger import (
     ArtifactsHeld,
     ArtifactsPutBack,
     ArtifactsTaken,
+    ConversationExists,
     ConversationNotFound,
     ConversationStore,
     HeldLimits,
@@ -48,7 +49,6 @@ from turnledger import (
     VersionConflict,
 )
 
-CID = "c"
 LIMITS = HeldLimits(artifacts=3, payload_bytes=180)
 MODES = st.sampled_from(["compare", "compare", "compare", "drop", "distinct"])
 TURNS = st.sampled_from([None, None, "t1", "t2"])
@@ -139,9 +139,17 @@ class Face(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
         self.path = Path(self.folder) / "store.db"
         self.window, self.clock, self.made = window, Clock(), 0
+        self.cid, self.forks = "c", 0
         self.stores = [self.opened(), self.opened()]
         self.turn = 0
         self.model = Model(window, LIMITS.artifacts, LIMITS.payload_bytes)
+        self.left: list[str] = []
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forgets what is known of one conversation."""
+        self.models: dict[int, Model] = {}
+        self.sent: list[tuple[str | None, str]] = []
         self.keys: dict[str, tuple[str, int, list[int | None], Report]] = {}
         self.last: tuple[list[dict[str, Any]], Report, str] | None = None
         self.last_write_back: tuple[Any, ...] | None = None
@@ -259,7 +267,7 @@ class Face(RuleBasedStateMachine):
         store = self.store
         if operation == "append":
             return lambda: store.append(
-                CID,
+                self.cid,
                 messages,
                 reused_ids=mode,
                 turn_id=turn_id,
@@ -268,9 +276,9 @@ class Face(RuleBasedStateMachine):
                 expected_version=expected_version,
             )
         if operation == "hold":
-            return lambda: store.hold(CID, execution_id, given, turn_id=turn_id, idempotency_key=key)
+            return lambda: store.hold(self.cid, execution_id, given, turn_id=turn_id, idempotency_key=key)
         return lambda: store.write_back(
-            CID,
+            self.cid,
             execution_id,
             messages,
             artifacts=given,
@@ -361,7 +369,7 @@ class Face(RuleBasedStateMachine):
     def fail_to_write_back(self, messages: Any, given: Any, execution_id: str, bad: Any) -> None:
         store = self.store
         with pytest.raises(InvalidMessage):
-            store.write_back(CID, execution_id, [*messages, bad], artifacts=given, idempotency_key="k1")
+            store.write_back(self.cid, execution_id, [*messages, bad], artifacts=given, idempotency_key="k1")
 
     @precondition(lambda self: getattr(self, "last", None) is not None)
     @rule()
@@ -374,7 +382,7 @@ class Face(RuleBasedStateMachine):
             calls_usable = bool(entry.calls) and all(call.id for call in entry.calls)
             if number is None or not (entry.result_of or calls_usable):
                 continue
-            newest = [other for other in self.model.log() if other.role != "tool"][-1:]
+            newest = self.model.newest_turn()
             borne = [name for other in newest for call in other.calls for name in (call.id, call.original)]
             originals = [call.original for call in self.model.declared() if call.original != call.id]
             if entry.result_of in originals and (entry.healed or entry.result_of in borne):
@@ -392,6 +400,66 @@ class Face(RuleBasedStateMachine):
         self.write(messages, None, mode=mode, key=key)
         assert not recorded or self.model.version == before
 
+    # compacting, recording what is sent, forking
+
+    @rule(
+        keep_last=st.integers(0, 4),
+        summary=st.sampled_from(["user", "assistant", "system"]),
+        expected_version=VERSIONS,
+    )
+    def compact(self, keep_last: int, summary: str, expected_version: Any) -> None:
+        store, message = self.store, {"role": summary, "content": "what was said"}
+        known, current = self.model.buffer_version, self.model.version
+        error: type[Exception] | None = None
+        if not current:
+            error = ConversationNotFound
+        elif expected_version is not None and not known <= expected_version <= current:
+            error = VersionConflict
+        if error is not None:
+            with pytest.raises(error):
+                store.compact(
+                    self.cid, keep_last=keep_last, summary=message, expected_version=expected_version
+                )
+            return
+        result = store.compact(
+            self.cid, keep_last=keep_last, summary=message, expected_version=expected_version
+        )
+        report = self.model.compact(keep_last, message)
+        assert list(result.evicted) == report.evicted
+        assert [result.summary] == (report.entries or [None])
+        assert (result.version, result.count) == (self.model.version, len(self.model.buffer()))
+
+    @precondition(lambda self: hasattr(self, "model") and self.model.version)
+    @rule(provider=st.sampled_from([None, "openai-chat"]), execution_id=st.one_of(st.none(), EXECUTIONS))
+    def record_request(self, provider: str | None, execution_id: Any) -> None:
+        store = self.store
+        sent = store.sendable(self.cid, provider=provider)
+        recorded = store.record_request(
+            self.cid, provider=provider, execution_id=execution_id, expected_version=sent.version
+        )
+        self.model.recorded()
+        self.sent.append((provider, exactly(sent.messages)))
+        assert (recorded.number, recorded.version) == (len(self.sent), self.model.version)
+        assert recorded.of_version == sent.version
+
+    @precondition(lambda self: bool(getattr(self, "models", None)))
+    @rule(data=st.data())
+    def go_on_in_a_fork(self, data: st.DataObject) -> None:
+        """From here on all that happens, happens in the fork; the source is looked at again at the end."""
+        version = data.draw(st.sampled_from(sorted(self.models)))
+        self.forks += 1
+        into, store = f"fork {self.forks}", self.store
+        result = store.fork(self.cid, at=version, into=into)
+        assert (result.version, result.source_id, result.source_version) == (1, self.cid, version)
+        with pytest.raises(ConversationExists):
+            self.store.fork(self.cid, at=version, into=into)
+        sendable = [store.sendable(self.cid, at=version).messages, store.sendable(into).messages]
+        assert sendable[0] == sendable[1]
+        self.left.append(self.cid)
+        model = self.models[version].fork()
+        self.begin_anew()
+        self.cid, self.model = into, model
+
     # taking
 
     @rule(execution_id=EXECUTIONS)
@@ -402,9 +470,9 @@ class Face(RuleBasedStateMachine):
         store = self.store
         if not self.model.version:
             with pytest.raises(ConversationNotFound):
-                store.take(CID, execution_id)
+                store.take(self.cid, execution_id)
             return None
-        take = store.take(CID, execution_id)
+        take = store.take(self.cid, execution_id)
         self.expect_taken(take, execution_id)
         return take
 
@@ -425,9 +493,9 @@ class Face(RuleBasedStateMachine):
         before = self.model.version
         outcome = self.model.settle(take_id, how)
         commands: dict[str, Callable[[], Any]] = {
-            "confirm": lambda: store.confirm(CID, take_id),
-            "put_back": lambda: store.put_back(CID, take_id),
-            "discard": lambda: store.discard(CID, take_id, reason="no more"),
+            "confirm": lambda: store.confirm(self.cid, take_id),
+            "put_back": lambda: store.put_back(self.cid, take_id),
+            "discard": lambda: store.discard(self.cid, take_id, reason="no more"),
         }
         command = commands[how]
         if outcome == "TakeSettled":
@@ -456,7 +524,7 @@ class Face(RuleBasedStateMachine):
         def block() -> None:
             nonlocal raised, take
             try:
-                with store.taking(CID, execution_id) as take:
+                with store.taking(self.cid, execution_id) as take:
                     self.expect_taken(take, execution_id)
                     if failure is not None:
                         raise failure
@@ -477,7 +545,7 @@ class Face(RuleBasedStateMachine):
     def settle_what_is_unknown(self) -> None:
         error = TakeNotFound if self.model.version else ConversationNotFound
         with pytest.raises(error):
-            self.store.confirm(CID, "nothing of ours")
+            self.store.confirm(self.cid, "nothing of ours")
 
     @rule()
     def reopen(self) -> None:
@@ -502,28 +570,35 @@ class Face(RuleBasedStateMachine):
         assert told_now[0] == told_now[1] == told_now[2]
         known = self.seen.setdefault(self.model.version, told_now[0])
         assert known == told_now[0]
+        self.models[self.model.version] = self.model.copy()
+        self.compare_inbox(first)
+        self.compare_requests(first)
         self.compare_buffer(first)
         self.compare_artifacts(first)
         self.compare_sendable(first)
 
     def view(self, store: ConversationStore, at: int | None) -> str:
         """All that the store shows, as one text."""
-        sendable = store.sendable(CID, at=at)
-        parts: list[Any] = [store.buffer(CID, at=at), store.wire(CID, at=at), store.held(CID, at=at)]
-        parts += [sendable.messages, list(sendable.drops), sendable.version, store.entries(CID, at=at)]
+        sendable = store.sendable(self.cid, at=at)
+        parts: list[Any] = [
+            store.buffer(self.cid, at=at),
+            store.wire(self.cid, at=at),
+            store.held(self.cid, at=at),
+        ]
+        parts += [sendable.messages, list(sendable.drops), sendable.version, store.entries(self.cid, at=at)]
         if at is None:
-            parts += [store.open_takes(CID), store.version(CID)]
+            parts += [store.open_takes(self.cid), store.version(self.cid)]
             self.open_now = parts[-2:]
             parts = parts[:-2]
         return "\n".join(map(repr, parts))
 
     def compare_buffer(self, store: ConversationStore) -> None:
         model = self.model.buffer()
-        entries = store.entries(CID)
-        assert store.version(CID) == self.model.version
+        entries = store.entries(self.cid)
+        assert store.version(self.cid) == self.model.version
         assert [entry.number for entry in entries] == [entry.number for entry in model]
         assert [entry.position for entry in entries] == list(range(len(model)))
-        assert [shown(entry) for entry in store.buffer(CID)] == [
+        assert [shown(entry) for entry in store.buffer(self.cid)] == [
             (
                 entry.role,
                 frozen(entry.content),
@@ -538,25 +613,52 @@ class Face(RuleBasedStateMachine):
             entry.turn_id for entry in model if entry.role != "tool"
         ]
 
+    def compare_requests(self, store: ConversationStore) -> None:
+        assert [request.provider for request in store.requests(self.cid)] == [p for p, _ in self.sent]
+        for number, (_, sent) in list(enumerate(self.sent, start=1))[-3:]:
+            rebuilt = store.request_messages(self.cid, number)
+            assert exactly(rebuilt.messages) == sent
+            assert not rebuilt.rendered_differently
+
+    def compare_inbox(self, store: ConversationStore) -> None:
+        """A call that is open, a placeholder that stands, what is held, a take that is open: no more."""
+        items = store.open_calls(self.cid)
+        found = Counter((item.kind, item.id if item.kind != "held" else item.name) for item in items)
+        expected = Counter[tuple[str, str]]()
+        buffer = self.model.buffer()
+        for call_id in {call.id for entry in buffer for call in entry.calls if self.model.is_open(call)}:
+            expected["call", str(call_id)] += 1
+        declared = {call.id for entry in buffer for call in entry.calls} - {None}
+        for entry in buffer:
+            if entry.healed and entry.result_of in declared:
+                expected["placeholder", str(entry.result_of)] += 1
+        for item in self.model.artifacts:
+            if item.place == "held":
+                expected["held", item.type] += 1
+        for take_id, take in self.model.takes.items():
+            if take["state"] == "open":
+                expected["take", take_id] += 1
+        assert found == expected
+
     def compare_artifacts(self, store: ConversationStore) -> None:
         for execution_id in ("e1", "e2"):
             held = [
                 {key: item[key] for key in ("type", "payload", "tool_call_id")}
-                for item in store.held(CID, execution_id)
+                for item in store.held(self.cid, execution_id)
             ]
             assert frozen(held) == frozen([item.plain() for item in self.model.held(execution_id)])
         delivered = Counter[tuple[str, str]]()
         for item in self.model.artifacts:
             delivered[(item.place, frozen(item.plain()))] += 1
         places = Places()
-        for event in store.events(CID):
+        for event in store.events(self.cid):
             places.apply(event)
         found = Counter((place, places.plain[artifact_id]) for artifact_id, place in places.place.items())
         assert found == delivered
-        open_takes = store.open_takes(CID)
+        open_takes = store.open_takes(self.cid)
         expected = [take_id for take_id, take in self.model.takes.items() if take["state"] == "open"]
         assert [take.take_id for take in open_takes] == expected
-        for entry in store.wire(CID):
+        for entry in store.wire(self.cid):
             assert "toolArtifacts" not in (entry.get("metadata") or {})
             on_it = [item.plain() for item in self.model.artifacts if item.place == f"entry {entry['entry']}"]
             shown_on_it = entry.get("toolArtifacts", [])
@@ -569,15 +671,15 @@ class Face(RuleBasedStateMachine):
                 for item in self.model.artifacts
                 if item.place in [f"entry {number}" for number in numbers]
             ]
-            assert Counter(map(frozen, store.turn_artifacts(CID, turn_id))) == Counter(of_turn)
+            assert Counter(map(frozen, store.turn_artifacts(self.cid, turn_id))) == Counter(of_turn)
 
     def compare_sendable(self, store: ConversationStore) -> None:
-        sendable = store.sendable(CID)
+        sendable = store.sendable(self.cid)
         assert why_not_sendable(sendable.messages) is None
-        expected, drops = reference(store.buffer(CID))
+        expected, drops = reference(store.buffer(self.cid))
         assert exactly(sendable.messages) == exactly(expected)
         assert sendable.dropped == len(drops)
-        assert why_not_openai(store.sendable(CID, provider="openai-chat").messages) is None
+        assert why_not_openai(store.sendable(self.cid, provider="openai-chat").messages) is None
 
     def teardown(self) -> None:
         if not hasattr(self, "folder"):
@@ -587,9 +689,9 @@ class Face(RuleBasedStateMachine):
                 with self.opened() as fresh:
                     for version, seen in self.seen.items():
                         assert self.view(fresh, version) == seen
-                    times = [event.time for event in fresh.events(CID)]
+                    times = [event.time for event in fresh.events(self.cid)]
                     assert times == sorted(times)
-                    report = fresh.verify(CID)
+                    report = fresh.verify(anchors=[fresh.head(name) for name in [*self.left, self.cid]])
                     assert report.ok, report.findings
         finally:
             for store in self.stores:

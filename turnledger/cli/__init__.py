@@ -3,10 +3,17 @@
 import click
 
 from turnledger.cli.artifacts import held, takes
+from turnledger.cli.comparing import diff
 from turnledger.cli.demo import demo
+from turnledger.cli.forking import compact, fork
+from turnledger.cli.heads import head
+from turnledger.cli.inbox import inbox
 from turnledger.cli.mistakes import Commands
 from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
+from turnledger.cli.replaying import replay
+from turnledger.cli.requests import requests
+from turnledger.cli.serving import serve
 from turnledger.cli.transfer import export, import_
 from turnledger.cli.verifying import verify
 from turnledger.cli.writing import append
@@ -40,5 +47,8 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, append, show, log, held, takes, import_, export, verify):
+for command in (
+    *(demo, append, show, log, held, takes, import_, export, verify),
+    *(diff, replay, requests, fork, compact, inbox, head, serve),
+):
     main.add_command(command)

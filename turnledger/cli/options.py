@@ -64,7 +64,7 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _moment(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | datetime | None:
+def moment(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | datetime | None:
     """A version, or a time with its zone."""
     if value is None:
         return None
@@ -83,7 +83,7 @@ def _moment(ctx: click.Context, parameter: click.Parameter, value: str | None) -
 
 at_option: Decorator = click.option(
     "--at",
-    callback=_moment,
+    callback=moment,
     metavar="VERSION|TIME",
     help="As it was then: a version, or an ISO time with its zone.",
 )

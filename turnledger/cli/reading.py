@@ -1,7 +1,7 @@
 """`show` and `log`: a conversation as it is or was, and what happened in it."""
 
-from collections.abc import Iterator
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -12,9 +12,9 @@ from turnledger.cli.mistakes import DAMAGE
 from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read
 from turnledger.cli.pen import LogPen
 from turnledger.cli.screen import Screen, counted, print_json_list, stamp
-from turnledger.domain.errors import CorruptEvent
 from turnledger.domain.events import DomainEvent
-from turnledger.projections.legible import legible, one_line
+from turnledger.infrastructure.lines import told
+from turnledger.projections.legible import legible
 from turnledger.projections.timeline import Timeline, TimelineLine
 from turnledger.store import ConversationStore
 
@@ -36,6 +36,7 @@ _LOG_HELP = """Tell what happened in a conversation: one line an event.
 Examples:
   turnledger log cats
   turnledger log cats --after 40 --to 60
+  turnledger log cats --at 2026-05-01T12:00:00Z
   turnledger log cats --json
 """
 
@@ -107,51 +108,50 @@ def _show(
     "--after", type=click.IntRange(min=0), default=0, metavar="VERSION", help="Only what is behind it."
 )
 @click.option("--to", type=click.IntRange(min=0), metavar="VERSION", help="Only what is up to it.")
+@at_option
 @json_option
 @store_option_here
 @click.pass_context
-def log(ctx: click.Context, conversation_id: str, after: int, to: int | None, as_json: bool) -> None:
-    damaged: list[CorruptEvent] = []
+def log(
+    ctx: click.Context,
+    conversation_id: str,
+    after: int,
+    to: int | None,
+    at: int | datetime | None,
+    as_json: bool,
+) -> None:
+    if at is not None and to is not None:
+        raise click.UsageError("give --to or --at, not both: each says where to end")
     with store_to_read() as store:
-        told = (item for item in _told(store, conversation_id, to, damaged) if item[0].version > after)
+        events = store.events(conversation_id, to=at if isinstance(at, int) else to, damaged="skip")
+        lines = told(events, Timeline())
+        if isinstance(at, datetime):
+            lines = takewhile(lambda item: item[0].time <= at, lines)
+        asked = (item for item in lines if item[0].version > after)
         if as_json:
-            print_json_list(_as_map(line, event) for line, event in told)
+            print_json_list(_as_map(line, event) for line, event in asked)
         else:
             pen = LogPen(Screen())
-            for line, _ in told:
+            for line, _ in asked:
                 pen.write(line)
-    if damaged:
+    if events.damaged:
         ctx.exit(DAMAGE)
 
 
-def _told(
-    store: ConversationStore, conversation_id: str, to: int | None, damaged: list[CorruptEvent]
-) -> Iterator[tuple[TimelineLine, DomainEvent | None]]:
-    """Each event with its line; what is damaged has a line of its own, where it was met."""
-    events = store.events(conversation_id, to=to, damaged="skip")
-    seen = Timeline()
-    last: DomainEvent | None = None
-
-    def met() -> Iterator[tuple[TimelineLine, None]]:
-        for error in events.damaged[len(damaged) :]:
-            damaged.append(error)
-            yield _damage(error, last), None
-
-    for event in events:
-        yield from met()
-        last = event
-        yield seen.line(event), event
-    yield from met()
-
-
-def _damage(error: CorruptEvent, last: DomainEvent | None) -> TimelineLine:
-    time = last.time if last else datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-    return TimelineLine(error.version, time, error.version, "damaged", one_line(error.reason))
-
-
 def _as_map(line: TimelineLine, event: DomainEvent | None) -> dict[str, Any]:
-    told = {"version": line.version, "kind": line.kind, "text": line.text, "detail": line.detail}
+    described: dict[str, Any] = {
+        "version": line.version,
+        "kind": line.kind,
+        "text": line.text,
+        "detail": line.detail,
+    }
     if event is None:
-        return told
+        return described
     payload = to_jsonable_python(event)
-    return {**told, "event": event.TOPIC, "time": event.time, **payload.pop("envelope"), "payload": payload}
+    return {
+        **described,
+        "event": event.TOPIC,
+        "time": event.time,
+        **payload.pop("envelope"),
+        "payload": payload,
+    }

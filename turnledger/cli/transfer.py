@@ -20,6 +20,7 @@ from turnledger.cli.options import (
     store_to_write,
 )
 from turnledger.cli.screen import Screen, counted, json_line
+from turnledger.cli.serving import require_web
 from turnledger.domain.errors import (
     CorruptEvent,
     ImportConflict,
@@ -50,13 +51,17 @@ Examples:
   turnledger import transcripts.jsonl
   turnledger import chat.json --id cats --format openai-chat
 """
+PAGE = "html"
 _EXPORT_HELP = """Export conversations as JSON Lines, one a line: {"id", "messages"}. Without ID, all of them.
+
+With --format html it is one conversation's timeline, as a single file for a browser that needs nothing else.
 
 \b
 Examples:
   turnledger export > all.jsonl
   turnledger export cats dogs --output pets.jsonl
   turnledger export --salvage --output sound.jsonl
+  turnledger export cats --format html --output cats.html
 """
 
 
@@ -184,7 +189,9 @@ def _failure(place: str, conversation_id: str | None, error: Exception) -> str:
 
 @click.command(help=_EXPORT_HELP)
 @click.argument("conversation_ids", metavar="[ID]...", nargs=-1)
-@click.option("--format", type=click.Choice(EXPORT_FORMATS), default=EXPORT_FORMATS[0], show_default=True)
+@click.option(
+    "--format", type=click.Choice([*EXPORT_FORMATS, PAGE]), default=EXPORT_FORMATS[0], show_default=True
+)
 @click.option("--output", metavar="FILE", help="Write there; the file is replaced when all is written.")
 @click.option(
     "--salvage", is_flag=True, help="Of damaged conversations export what is sound, and name the rest."
@@ -194,6 +201,9 @@ def _failure(place: str, conversation_id: str | None, error: Exception) -> str:
 def export(
     ctx: click.Context, conversation_ids: tuple[str, ...], format: str, output: str | None, salvage: bool
 ) -> None:
+    if format == PAGE:
+        _export_page(ctx, conversation_ids, output, salvage)
+        return
     damage: list[TurnledgerError] = []
     left_out: list[str] = []
     count = 0
@@ -208,4 +218,22 @@ def export(
     if output not in (None, "-"):
         click.echo(f"{counted(count, 'conversation')} written to {output}", err=True)
     if damage:
+        ctx.exit(DAMAGE)
+
+
+def _export_page(
+    ctx: click.Context, conversation_ids: tuple[str, ...], output: str | None, salvage: bool
+) -> None:
+    """One conversation's timeline as HTML."""
+    require_web()
+    from turnledger.web.exporting import document  # noqa: PLC0415
+
+    if len(conversation_ids) != 1:
+        raise click.UsageError("--format html needs the ID of one conversation")
+    with store_to_read() as store:
+        text, damaged = document(store, conversation_ids[0], salvage=salvage)
+    with lines_to(output) as write:
+        write(text)
+    if damaged:
+        complain(f"{counted(damaged, 'event')} of {conversation_ids[0]} cannot be read")
         ctx.exit(DAMAGE)

@@ -1,38 +1,46 @@
-"""`verify`: replay conversations and check them against every invariant, one line each."""
+"""`verify`: replay conversations and check them against every invariant, and kept anchors, one line each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from turnledger.cli.heads import read_anchors
 from turnledger.cli.mistakes import DAMAGE
 from turnledger.cli.options import json_option, store_option_here, store_to_read
 from turnledger.cli.screen import Screen, counted, print_json_list
+from turnledger.domain.heads import Head
 from turnledger.projections.audit import AuditedConversation, Finding
 from turnledger.projections.legible import legible, one_line
 from turnledger.store import ConversationStore
 
 _HELP = """Replay a conversation, or all, and check the log: one line each, and one for each finding.
 
+A log rewritten as a whole, or cut off at its end, shows only against anchors: what 'turnledger head --json'
+printed, kept elsewhere.
+
 \b
 Examples:
   turnledger verify
   turnledger verify cats
+  turnledger verify --anchors anchors.json
   turnledger verify --json
 """
 
 
 @click.command(help=_HELP)
 @click.argument("conversation_ids", metavar="[ID]...", nargs=-1)
+@click.option("--anchors", metavar="FILE", help="Heads that were kept elsewhere; - for standard input.")
 @json_option
 @store_option_here
 @click.pass_context
-def verify(ctx: click.Context, conversation_ids: tuple[str, ...], as_json: bool) -> None:
+def verify(ctx: click.Context, conversation_ids: tuple[str, ...], anchors: str | None, as_json: bool) -> None:
     found: list[AuditedConversation] = []
+    heads = read_anchors(anchors) if anchors else ()
     with store_to_read() as store:
-        audited = _audited(store, conversation_ids, found)
+        audited = _audited(store, conversation_ids, heads, found)
         if as_json:
             print_json_list(audited)
         else:
@@ -45,13 +53,19 @@ def verify(ctx: click.Context, conversation_ids: tuple[str, ...], as_json: bool)
 
 
 def _audited(
-    store: ConversationStore, named: tuple[str, ...], found: list[AuditedConversation]
+    store: ConversationStore,
+    named: tuple[str, ...],
+    anchors: Sequence[Head],
+    found: list[AuditedConversation],
 ) -> Iterator[AuditedConversation]:
     """Audits one conversation after the other, so that each can be told as it is done."""
-    ids = list(named) or [one.conversation_id for one in store.conversations()]
+    due: dict[str, list[Head]] = {}
+    for anchor in anchors:
+        due.setdefault(anchor.conversation_id, []).append(anchor)
+    ids = list(named) or list(dict.fromkeys([*(one.conversation_id for one in store.conversations()), *due]))
     with _progress(len(ids)) as progress:
         for conversation_id in ids:
-            for one in store.verify(conversation_id).conversations:
+            for one in store.verify(conversation_id, anchors=due.get(conversation_id, ())).conversations:
                 found.append(one)
                 yield one
             progress.advance(progress.task_ids[0])
