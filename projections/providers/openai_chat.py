@@ -12,7 +12,7 @@ from turnledger.projections.providers.naming import call_ids, fitting_name
 from turnledger.projections.providers.table import own_shape, spelled
 
 NAME = "openai-chat"
-RENDERING = 2  # another number whenever the same events come to be rendered in another way
+RENDERING = 1  # another number whenever the same events come to be rendered in another way
 ROLE_KEY, PARTS_KEY = "openai_role", "parts"
 _BREAK = "prompt_cache_breakpoint"
 _SHAPES = {
