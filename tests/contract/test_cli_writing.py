@@ -66,7 +66,7 @@ def test_importing_a_file_again_changes_no_byte_of_the_log(file: Path, count: in
         assert messages == 1_304
     first = run("import", file, store=path)
     told = f"{messages:,} messages recorded as {messages:,} entries"
-    assert first.lines == [f"{count} conversations: {count} new; {told}"]
+    assert first.lines == [f"{count} conversations: {count} new; {told}; read as openai-chat"]
     before = rows(path)
     again = run("import", file, store=path)
     assert (again.code, again.err) == (0, "")
@@ -98,7 +98,9 @@ def test_bad_lines_are_named_and_the_rest_is_imported(tmp_path: Path) -> None:
     file.write_text("\n".join([json.dumps(good), "{torn", json.dumps(robot), json.dumps(other)]))
     ran = run("import", file, store=path)
     assert ran.code == 1
-    assert ran.lines == ["1 conversation: 1 new; 1 message recorded as 1 entry; 3 not imported"]
+    assert ran.lines == [
+        "1 conversation: 1 new; 1 message recorded as 1 entry; read as openai-chat; 3 not imported"
+    ]
     torn, refused, conflict = ran.err.splitlines()
     assert "line 2: it is no JSON" in torn
     assert "line 3, conversation 'b': message 1: its role" in refused

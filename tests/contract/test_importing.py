@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tests.contract.command_line import DATA, transcripts
-from turnledger import ConversationStore, ImportConflict, InvalidArgument, InvalidMessage, normalize
+from turnledger import ConversationStore, ImportConflict, InvalidArgument, InvalidMessage
 from turnledger.importing import BadLine, Transcript, import_transcript, read_messages, read_transcripts
 
-CASES = Path(__file__).parents[1] / "cases"
-IMPORT_CASES = ("170", "173", "174", "191", "192")
 TAU_BENCH = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-airline-50.jsonl"
 
 USER = {"role": "user", "content": "hi"}
@@ -33,59 +31,6 @@ def ids(text: str) -> list[str]:
 
 def messages_of(text: str) -> list[list[Any]]:
     return [item.messages for item in read(text) if isinstance(item, Transcript)]
-
-
-def a_case(number: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(next(CASES.glob(f"{number}-*.json")).read_text())
-    return found
-
-
-@pytest.mark.parametrize("number", IMPORT_CASES)
-def test_import_case(number: str) -> None:
-    case = a_case(number)
-    expect = case["expect"]
-    with ConversationStore(":memory:") as store:
-        import_transcript(store, "case", case["messages"], case["format"])
-        flat = [_flat(entry) for entry in store.buffer("case")]
-        assert _tokens(flat) == _tokens(expect.get("messages") or expect["messages_preferred"])
-        for text in expect.get("contains_content", ()):
-            assert any(text in message["content"] for message in flat)
-        if "then_normalized_preferred" in expect:
-            sendable = [_flat(message) for message in store.sendable("case").messages]
-            assert sendable == expect["then_normalized_preferred"]
-            assert normalize(sendable).dropped == 0
-        assert store.verify("case").ok
-
-
-def _flat(message: dict[str, Any]) -> dict[str, Any]:
-    """The message in the flat shape, its arguments as JSON values."""
-    pairing = message.get("metadata", message)
-    flat: dict[str, Any] = {"role": message["role"], "content": message["content"]}
-    if calls := pairing.get("tool_calls"):
-        flat["tool_calls"] = [_flat_call(call) for call in calls]
-    if "tool_call_id" in pairing:
-        flat["tool_call_id"] = pairing["tool_call_id"]
-    return flat
-
-
-def _flat_call(call: dict[str, Any]) -> dict[str, Any]:
-    flat = {"tool_call_id": call["tool_call_id"], "name": call["name"]}
-    if (arguments := call.get("arguments")) is not None:
-        flat["arguments"] = json.loads(arguments) if isinstance(arguments, str) else arguments
-    return flat
-
-
-def _tokens(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with each id as the number of its first appearance."""
-    text = json.dumps(messages)
-    known: dict[str, str] = {}
-    for message in messages:
-        for call in message.get("tool_calls", ()):
-            known.setdefault(call["tool_call_id"], f"@{len(known) + 1}")
-    for call_id, token in known.items():
-        text = text.replace(f'"tool_call_id": "{call_id}"', f'"tool_call_id": "{token}"')
-    result: list[dict[str, Any]] = json.loads(text)
-    return result
 
 
 def test_one_conversation_a_line() -> None:

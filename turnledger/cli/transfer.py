@@ -29,7 +29,15 @@ from turnledger.domain.errors import (
     NewerLog,
     TurnledgerError,
 )
-from turnledger.importing import FORMATS, BadLine, Imported, Transcript, import_transcript, read_transcripts
+from turnledger.importing import (
+    ALIASES,
+    FORMATS,
+    BadLine,
+    Imported,
+    Transcript,
+    import_transcript,
+    read_transcripts,
+)
 from turnledger.store import ConversationStore
 
 _IMPORT_HELP = """Import conversations from a file, or from - for standard input.
@@ -60,7 +68,9 @@ Examples:
 @click.command("import", help=_IMPORT_HELP)
 @click.argument("file", metavar="FILE")
 @click.option(
-    "--format", type=click.Choice(list(FORMATS)), help="The messages' format. [default: openai-chat]"
+    "--format",
+    type=click.Choice([*FORMATS, *ALIASES]),
+    help="The messages' format; without it, it is guessed and said.",
 )
 @click.option("--id", "conversation_id", metavar="ID", help="The id of a conversation that brings none.")
 @json_option
@@ -140,7 +150,12 @@ class _Tally:
     def as_map(self) -> dict[str, object]:
         return {
             "conversations": [
-                {"id": one.conversation_id, "outcome": one.outcome, "messages": one.messages}
+                {
+                    "id": one.conversation_id,
+                    "outcome": one.outcome,
+                    "messages": one.messages,
+                    "format": one.format,
+                }
                 for one in self.done
             ],
             "messages": sum(one.messages for one in self.done),
@@ -156,9 +171,12 @@ class _Tally:
         messages = sum(one.messages for one in self.done)
         entries = sum(one.report.appended for one in self.done if one.report)
         failed = f"; {len(self.failures):,} not imported" if self.failures else ""
+        formats = " and ".join(dict.fromkeys(one.format for one in self.done))
+        read_as = f"; read as {formats}" if formats else ""
         screen.line(
             (counted(len(self.done), "conversation"), "bold"),
             f": {told}; {counted(messages, 'message')} recorded as {counted(entries, 'entry', 'entries')}",
+            read_as,
             (failed, "bold red"),
         )
 

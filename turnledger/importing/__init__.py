@@ -5,14 +5,17 @@
 """
 
 from turnledger.importing.files import BadLine, Transcript, read_transcripts
-from turnledger.importing.formats import FORMATS, read_messages
+from turnledger.importing.formats import ALIASES, FORMATS, guessed_format
+from turnledger.importing.messages import read_messages
 from turnledger.importing.recording import Imported, import_transcript
 
 __all__ = [
+    "ALIASES",
     "FORMATS",
     "BadLine",
     "Imported",
     "Transcript",
+    "guessed_format",
     "import_transcript",
     "read_messages",
     "read_transcripts",

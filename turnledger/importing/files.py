@@ -1,17 +1,22 @@
 """Files of conversations, read line by line: JSON or JSON Lines, whatever the messages' format.
 
 Four layouts are told apart: one conversation a line (`{"id", "messages"}` or a bare list of messages), one
-message a line, one JSON conversation, one JSON list of conversations. What cannot be read is handed on with
-its place, and the rest is read.
+message a line, one JSON conversation, one JSON list of conversations. A conversation may be a provider's
+request: a system prompt beside its messages is read as their first. What cannot be read is handed on with its
+place, and the rest is read.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO
 
 from turnledger.domain.identifiers import checked_id
+from turnledger.importing.formats import FORMATS
+
+_LIST_KEYS = ("messages", "contents", "input")
+_PROMPT_KEYS = ("system", "instructions", "system_instruction", "systemInstruction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +76,39 @@ def _text(given: Any) -> Any:
 
 def _parts(value: Any) -> tuple[Any, list[Any]]:
     """The id, if it has one, and the messages of a conversation."""
-    return (None, value) if isinstance(value, list) else (value.get("id"), value["messages"])
+    return (None, value) if isinstance(value, list) else (value.get("id"), messages_in(value) or [])
+
+
+def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
+    """The messages that a map holds, its system prompt first; None where it holds none."""
+    found = (conversation.get(key) for key in _LIST_KEYS)
+    messages = next((value for value in found if isinstance(value, list)), None)
+    return None if messages is None else _prompt(conversation) + messages
+
+
+def _prompt(conversation: Mapping[str, Any]) -> list[Any]:
+    """The system prompt that a request names beside its messages, as one of them."""
+    config = conversation.get("config")
+    for where in (conversation, config if isinstance(config, Mapping) else {}):
+        for key in _PROMPT_KEYS:
+            prompt = where.get(key)
+            if prompt and isinstance(prompt, dict) and "parts" in prompt:
+                return [{**prompt, "role": "system"}]
+            if prompt and isinstance(prompt, str | list):
+                return [{"role": "system", "content": prompt}]
+    return []
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and "role" in value and not isinstance(value.get("messages"), list)
+    """A map that holds no list of messages and that some format knows."""
+    if not isinstance(value, dict) or messages_in(value) is not None:
+        return False
+    return "role" in value or any(format.marks(value) for format in FORMATS.values())
 
 
 def _is_conversation(value: Any) -> bool:
     """A map with its messages, or a bare list of them."""
-    messages = value.get("messages") if isinstance(value, dict) else value
+    messages = messages_in(value) if isinstance(value, dict) else value
     return isinstance(messages, list) and not any(_is_conversation(item) for item in messages)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.errors import ConversationNotFound, ImportConflict, InvalidMessage, VersionConflict
 from turnledger.domain.values import Unkeepable, canonical, kept
-from turnledger.importing.formats import FORMATS, checked_format
+from turnledger.importing.formats import FORMATS, guessed_format, known_format
 from turnledger.store import ConversationStore
 
 FORMAT_KEY, MESSAGES_KEY, DIGEST_KEY = "import.format", "import.messages", "import.digest"
@@ -26,6 +26,7 @@ class Imported:
     conversation_id: str
     outcome: Outcome
     messages: int
+    format: str
     report: AppendResult | None = None
 
 
@@ -46,7 +47,7 @@ def import_transcript(
     conversation was not begun by an import; `InvalidMessage`, with the place in `messages`, and what else
     `ConversationStore.append` raises. Nothing of it is recorded then.
     """
-    name = checked_format(format)
+    name = known_format(format) or guessed_format(messages)
     digests = _digests(messages)
     while True:
         before = _progress(store, conversation_id)
@@ -55,13 +56,14 @@ def import_transcript(
                 f"conversation {conversation_id!r} has {before.messages} messages imported before, and this "
                 f"transcript does not begin with them: import it under another id (--id)"
             )
-        rest = messages[before.messages :]
+        rest = len(messages) - before.messages
         if not rest:
-            return Imported(conversation_id, "unchanged", 0)
+            return Imported(conversation_id, "unchanged", 0, name)
+        reads = list(FORMATS[name].read(messages, before.messages))
         try:
             report = store.append(
                 conversation_id,
-                FORMATS[name](rest),
+                [read.message for read in reads],
                 context={FORMAT_KEY: name, MESSAGES_KEY: str(len(messages)), DIGEST_KEY: digests[-1]},
                 reused_ids="distinct",
                 expected_version=before.version,
@@ -69,8 +71,9 @@ def import_transcript(
         except VersionConflict:
             continue
         except InvalidMessage as error:
-            raise InvalidMessage(before.messages + error.index, error.reason) from error
-        return Imported(conversation_id, "grown" if before.version else "new", len(rest), report)
+            index = reads[error.index].index if reads else before.messages
+            raise InvalidMessage(index, error.reason) from error
+        return Imported(conversation_id, "grown" if before.version else "new", rest, name, report)
 
 
 def _progress(store: ConversationStore, conversation_id: str) -> _Progress:

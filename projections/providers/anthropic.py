@@ -1,0 +1,132 @@
+"""The sendable list as Anthropic messages: `messages.create(**request)`.
+
+System messages are the `system` parameter; results are `tool_result` blocks, first in the user's turn. Blocks
+that another shape has no words for (thinking with its signature, citations, server tools) were kept by the
+importing under the provider's name, and go back as they were.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnledger.domain.messages import SYSTEM_ROLES
+from turnledger.domain.pairing import Call, Item
+from turnledger.domain.values import copied
+from turnledger.projections.parts import REASONING_TYPES, Part
+from turnledger.projections.providers.arguments import arguments_map
+from turnledger.projections.providers.naming import call_ids, fitting_name
+from turnledger.projections.providers.table import own_shape, spelled
+from turnledger.projections.providers.turns import OPENING_TEXT, alternating
+
+NAME = "anthropic"
+RENDERING = 1  # another number whenever the same events come to be rendered in another way
+BLOCKS_KEY, ERROR_KEY = "blocks", "is_error"
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_SHAPES = {
+    "text": frozenset(("type", "text", "cache_control", "citations")),
+    "image": frozenset(("type", "source", "cache_control", "transformations")),
+    "document": frozenset(("type", "source", "cache_control", "citations", "context", "title")),
+}
+
+Block = dict[str, Any]
+
+
+def rendered(items: list[Item]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The messages, and the keyword arguments of one request (beside the model and its limits)."""
+    ids = call_ids(items, "[a-zA-Z0-9_-]+", lambda digits: f"toolu_{digits[:24]}")
+    system = [block for item in items if item.role in SYSTEM_ROLES for block in blocks_of(item, ids)]
+    spoken = ((_side(item), blocks_of(item, ids)) for item in items if item.role not in SYSTEM_ROLES)
+    turns = alternating(spoken, "user", {"type": "text", "text": OPENING_TEXT})
+    messages = [{"role": side, "content": blocks} for side, blocks in turns]
+    return messages, {"messages": messages} | ({"system": system} if system else {})
+
+
+def _side(item: Item) -> str:
+    return "assistant" if item.role == "assistant" else "user"
+
+
+def blocks_of(item: Item, ids: Mapping[str, str]) -> list[Block]:
+    """An item's blocks, with the ids that are sent; empty where it says nothing."""
+    if item.role == "tool":
+        return [_result(item, ids)]
+    blocks = _own_blocks(item, ids)
+    if blocks is None:
+        blocks = spelled(item, NAME, _spell) + [_call(call, ids) for call in item.calls]
+    return _trimmed(blocks) if item.role == "assistant" else _without_blanks(blocks)
+
+
+def _own_blocks(item: Item, ids: Mapping[str, str]) -> list[Block] | None:
+    """The blocks as they were imported, with the calls that are left; None where there are none."""
+    kept = kept_blocks(item.metadata)
+    if kept is None:
+        return None
+    declared = [call.get("tool_call_id") for call in item.metadata.get("tool_calls", ())]
+    left = {call.call_id: call for call in item.calls}
+    blocks: list[Block] = []
+    for block in kept:
+        if block["type"] != "tool_use":
+            blocks.append(copied(block))
+        elif declared and (call := left.pop(declared.pop(0), None)):
+            blocks.append({**copied(block), "id": ids[call.call_id]})
+    return blocks + [_call(call, ids) for call in left.values()]
+
+
+def kept_blocks(metadata: Mapping[Any, Any]) -> list[Block] | None:
+    """The blocks that an import kept with a message, or None."""
+    known = metadata.get(NAME)
+    blocks = known.get(BLOCKS_KEY) if isinstance(known, Mapping) else None
+    if not isinstance(blocks, list) or not blocks:
+        return None
+    if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks):
+        return None
+    return blocks
+
+
+def _result(item: Item, ids: Mapping[str, str]) -> Block:
+    sent = {"type": "tool_result", "tool_use_id": ids[str(item.call_id)]}
+    kept = kept_blocks(item.metadata)
+    if kept and kept[0]["type"] == "tool_result":
+        return {**copied(kept[0]), **sent}
+    if isinstance(item.content, list):
+        content: Any = _without_blanks(spelled(item, NAME, _spell))
+    else:
+        content = item.text
+    failed = {ERROR_KEY: True} if item.metadata.get(ERROR_KEY) is True else {}
+    return sent | ({"content": content} if content else {}) | failed
+
+
+def _call(call: Call, ids: Mapping[str, str]) -> Block:
+    name = fitting_name(call.name, "[^a-zA-Z0-9_-]", 128)
+    return {"type": "tool_use", "id": ids[call.call_id], "name": name, "input": arguments_map(call.arguments)}
+
+
+def _trimmed(blocks: list[Block]) -> list[Block]:
+    """An assistant's blocks: no blank text, no white space at the end, no thinking that leads to nothing."""
+    blocks = _without_blanks(blocks)
+    while blocks and blocks[-1]["type"] in REASONING_TYPES:
+        blocks.pop()
+    if blocks and blocks[-1]["type"] == "text":
+        blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
+    return blocks
+
+
+def _without_blanks(blocks: list[Block]) -> list[Block]:
+    return [block for block in blocks if block["type"] != "text" or str(block.get("text") or "").strip()]
+
+
+def _spell(part: Part) -> Block | None:
+    """A part in Anthropic's words, None where it has none."""
+    own = own_shape(part, _SHAPES)
+    if own is not None:
+        return own
+    if part.kind == "text":
+        return {"type": "text", "text": part.text}
+    if part.kind == "document" and part.text:
+        source: Block = {"type": "text", "media_type": "text/plain", "data": part.text}
+    elif part.data is not None and part.mime in (*IMAGE_TYPES, "application/pdf"):
+        source = {"type": "base64", "media_type": part.mime, "data": part.data}
+    elif part.url is not None and part.url.startswith(("http:", "https:")):
+        source = {"type": "url", "url": part.url}
+    else:
+        return None
+    titled = {"title": part.name} if part.kind == "document" and part.name else {}
+    return {"type": part.kind, "source": source, **titled}

@@ -1,0 +1,218 @@
+"""Every provider's rendering: valid for any buffer, equal as the conversation grows, and read back."""
+
+import json
+from itertools import chain, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract.command_line import DATA, transcripts
+from tests.judges import JUDGES
+from tests.samples import SAMPLES
+from tests.strategies import clashing_messages, odd_messages, storable_messages
+from turnledger import ConversationStore, InvalidMessage, normalize
+from turnledger.domain.messages import read_message
+from turnledger.domain.pairing import Item
+from turnledger.importing import FORMATS, read_messages
+from turnledger.projections.parts import parts_of
+from turnledger.projections.providers import PROVIDERS, RENDERINGS
+from turnledger.projections.providers.arguments import arguments_map
+from turnledger.projections.providers.table import TAKES
+from turnledger.projections.sendable import normalized_items
+
+QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)
+each_provider = pytest.mark.parametrize("provider", list(PROVIDERS))
+
+PNG, PDF = "iVBORw0KGgo=", "application/pdf"
+PARTS: list[dict[str, Any]] = [
+    {"type": "text", "text": "see"},
+    {"type": "text", "text": " ", "cache_control": {"type": "ephemeral"}},
+    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+    {"type": "image_url", "image_url": {"url": "https://example.org/cat.png", "detail": "low"}},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+    {"type": "image", "source": {"type": "url", "url": "https://example.org/cat.png"}},
+    {"type": "image", "data": PNG, "mimeType": "image/tiff"},
+    {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}},
+    {
+        "type": "document",
+        "title": "d",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": PNG},
+    },
+    {"type": "input_audio", "input_audio": {"data": PNG, "format": "wav"}},
+    {"type": "file", "file": {"file_id": "file-1"}},
+    {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PNG}", "filename": "d.pdf"}},
+    {"type": "input_image", "image_url": f"data:image/jpeg;base64,{PNG}"},
+    {"inlineData": {"mimeType": "video/mp4", "data": PNG}},
+    {"text": "a thought", "thought": True},
+    {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+    {"type": "refusal", "refusal": "no"},
+    {"type": "weird", "text": 7},
+]
+contents = st.one_of(
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=4), st.sampled_from(["", " \n", "a "])
+)
+
+
+@st.composite
+def messages_in_parts(draw: st.DrawFn) -> dict[str, Any]:
+    message = dict(draw(storable_messages))
+    if draw(st.booleans()):
+        message["content"] = draw(contents)
+    return message
+
+
+spoken = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": contents})
+
+
+@st.composite
+def imported(draw: st.DrawFn) -> list[Any]:
+    """Some blocks of a message in a provider's own shape, as they are read."""
+    format = draw(st.sampled_from(list(SAMPLES)))
+    message = dict(draw(st.sampled_from(SAMPLES[format])))
+    for key in ("content", "parts", "summary"):
+        if isinstance(message.get(key), list):
+            taken = draw(st.sets(st.integers(0, len(message[key]) - 1)))
+            message[key] = [message[key][place] for place in sorted(taken)]
+    return read_messages([message], format)
+
+
+one_each = st.one_of(messages_in_parts(), spoken, odd_messages(), clashing_messages()).map(lambda one: [one])
+buffers = st.lists(st.one_of(one_each, imported()), max_size=8).map(lambda found: list(chain(*found)))
+
+
+def stored(messages: list[Any]) -> list[dict[str, Any]]:
+    """What an append would keep of these messages, those that it refuses left out."""
+    found = []
+    for index, value in enumerate(messages):
+        try:
+            message = read_message(value, index)
+        except InvalidMessage:
+            continue
+        found.append({"role": message.role, "content": message.content, "metadata": message.metadata})
+    return found
+
+
+def request_of(provider: str, messages: list[Any]) -> dict[str, Any]:
+    items, _ = normalized_items(messages)
+    return PROVIDERS[provider](items)[1]
+
+
+@each_provider
+@QUIET
+@given(buffers)
+def test_any_buffer_renders_to_a_request_that_the_provider_takes(provider: str, buffer: list[Any]) -> None:
+    assert JUDGES[provider](request_of(provider, stored(buffer))) is None
+
+
+def settled(buffer: list[dict[str, Any]]) -> list[Item]:
+    """The normalized items before the first call that has no real result behind it."""
+    items, _ = normalized_items(buffer)
+    turn_of = {call.call_id: item.index for item in items for call in item.calls}
+    for place, item in enumerate(items):
+        if item.call_id is not None and (item.healed or item.index < turn_of[item.call_id]):
+            return items[: next(i for i in range(place, -1, -1) if items[i].calls)]
+    return items
+
+
+@each_provider
+@QUIET
+@given(buffers)
+def test_what_was_sent_stays_equal_as_the_conversation_grows(
+    provider: str, messages: list[dict[str, Any]]
+) -> None:
+    with ConversationStore(":memory:") as store:
+        before: list[Any] = []
+        for message in stored(messages):
+            store.append("c", message)
+            buffer = store.buffer("c")
+            items, _ = normalized_items(buffer)
+            now = pieces(PROVIDERS[provider](items)[1])
+            if message["role"] not in ("system", "developer"):
+                assert now[: len(before)] == before
+            before = pieces(PROVIDERS[provider](settled(buffer))[1])
+
+
+def pieces(request: dict[str, Any]) -> list[Any]:
+    """A request as one list that only grows at its end: its blocks, each with the side that speaks."""
+    found: list[Any] = []
+    for key in ("instructions", "config", "system"):
+        found.append(request.get(key))
+    for listed in (request.get("messages"), request.get("contents"), request.get("input")):
+        for message in listed or ():
+            content = message.get("content", message.get("parts"))
+            alternates = "system" in request or "contents" in request or isinstance(content, list)
+            found += [(message.get("role"), block) for block in content] if alternates else [message]
+    return found
+
+
+def likeness(messages: list[Any]) -> list[Any]:
+    """What two formats can both say of a conversation: who spoke, the words, the calls and their results.
+
+    Ids count by their order; messages of one side in a row are one; white space is none.
+    """
+    ids: dict[str, int] = {}
+    alike: list[Any] = []
+    for message in normalize(messages).messages:
+        calls = [
+            [
+                ids.setdefault(call["tool_call_id"], len(ids)),
+                call["name"],
+                arguments_map(call.get("arguments")),
+            ]
+            for call in message.get("tool_calls", ())
+        ]
+        answers = ids.get(message.get("tool_call_id", ""))
+        role = "system" if message["role"] == "developer" else message["role"]
+        words = "".join(message["content"].split())
+        if alike and alike[-1][0] == role and answers is None and not alike[-1][2]:
+            alike[-1][1] += words
+            alike[-1][2] = calls
+        elif words or calls or answers is not None:
+            alike.append([role, words, calls, answers])
+    return alike
+
+
+def the_file() -> Path:
+    beside = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-airline-50.jsonl"
+    return beside if beside.exists() else DATA
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(PROVIDERS, PROVIDERS)))
+def test_recorded_conversations_go_from_one_shape_to_the_other_and_back(one: str, other: str) -> None:
+    for transcript in transcripts(the_file()):
+        with ConversationStore(":memory:") as store:
+            store.append("c", read_messages(transcript["messages"]), reused_ids="distinct")
+            words = likeness(store.buffer("c"))
+            first = store.sendable("c", provider=one).request
+            assert first
+            assert JUDGES[one](first) is None
+            store.append("d", read_messages(first, one), reused_ids="distinct")
+            second = store.sendable("d", provider=other).request
+            assert second
+            assert JUDGES[other](second) is None
+            assert likeness(read_messages(second, other)) == words
+            store.append("e", read_messages(first, one), reused_ids="distinct")
+            assert store.sendable("e", provider=one).request == first
+
+
+def test_each_rendering_has_a_number_a_judge_a_row_of_the_table_and_a_sample() -> None:
+    assert set(RENDERINGS) - {None} == set(PROVIDERS) == set(JUDGES) == set(TAKES) == set(SAMPLES)
+
+
+def test_each_provider_can_be_read_again() -> None:
+    assert set(PROVIDERS) <= set(FORMATS)
+
+
+def test_the_parts_of_these_tests_are_known_but_for_one() -> None:
+    assert [part for part in PARTS if parts_of([part]) is None] == [{"type": "weird", "text": 7}]
+
+
+def test_every_part_but_thoughts_reaches_every_provider() -> None:
+    for provider, part in product(PROVIDERS, PARTS):
+        kind = next(iter(parts_of([part]) or ()), None)
+        sent = json.dumps(request_of(provider, [{"role": "user", "content": [part]}]))
+        blank = kind is not None and (kind.kind == "reasoning" or kind.text == " ")
+        assert ('"user"' in sent and len(sent) > len('{"messages": []}')) or blank

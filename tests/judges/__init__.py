@@ -1,0 +1,14 @@
+"""Whether a provider takes a request: the official library's types first, then rules of structure.
+
+One file a provider, each with `why_not(request) -> str | None`. No code of the library is used here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.judges import anthropic, openai_chat
+
+JUDGES: Mapping[str, Callable[[dict[str, Any]], str | None]] = {
+    "openai-chat": openai_chat.why_not,
+    "anthropic": anthropic.why_not,
+}

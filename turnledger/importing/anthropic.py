@@ -1,0 +1,100 @@
+"""Anthropic messages: blocks told apart into a turn's text and calls, results, and what the user said.
+
+A user message that holds results becomes a tool message for each, then the rest. Thinking is no part of what
+was said: it is kept with its signature for the provider of the same name.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from turnledger.importing.reading import Format, Read, as_item, beyond, equal, own_ids, said
+from turnledger.projections.providers.anthropic import BLOCKS_KEY, ERROR_KEY, NAME, blocks_of
+
+_MESSAGE_KEYS = ("role", "content", "metadata")
+_MARKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
+
+
+def read(messages: Sequence[Any], start: int = 0) -> Iterator[Read]:
+    """The messages from `start` on, to be appended; what is no Anthropic message goes on as it is."""
+    for index, message in enumerate(messages[start:], start):
+        yield from _read(message, index)
+
+
+def _read(message: Any, index: int) -> Iterator[Read]:
+    if not isinstance(message, Mapping) or not isinstance(message.get("content"), list):
+        yield Read(message, index)
+        return
+    blocks = message["content"]
+    results = [place for place, block in enumerate(blocks) if _is(block, "tool_result")]
+    for place in results:
+        yield Read(_result(blocks[place]), index, (place,))
+    rest = tuple(place for place in range(len(blocks)) if place not in results)
+    if rest or not results:
+        yield Read(_said(message, [blocks[place] for place in rest]), index, rest)
+
+
+def _is(block: Any, kind: str) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == kind
+
+
+def _result(block: Mapping[str, Any]) -> dict[str, Any]:
+    content = block.get("content")
+    message = {
+        "role": "tool",
+        "content": said(content, "tool") if isinstance(content, list) else content,
+        "tool_call_id": block.get("tool_use_id"),
+    }
+    failed = {ERROR_KEY: True} if block.get(ERROR_KEY) is True else {}
+    return _with_blocks({**message, "metadata": failed}, [block])
+
+
+def _said(message: Mapping[str, Any], blocks: list[Any]) -> dict[str, Any]:
+    """A message without its results; calls are those of an assistant alone."""
+    role = message.get("role")
+    calls = [block for block in blocks if role == "assistant" and _is(block, "tool_use")]
+    texts = [block for block in blocks if not (role == "assistant" and _is_work(block))]
+    read: dict[str, Any] = {"role": role, "content": said(texts, str(role)), "metadata": _metadata(message)}
+    if calls:
+        read["tool_calls"] = [_call(block) for block in calls]
+    return _with_blocks(read, blocks)
+
+
+def _is_work(block: Any) -> bool:
+    """Whether a block of the assistant's is no part of what it said: a call, or a server tool's work."""
+    kind = str(block.get("type")) if isinstance(block, Mapping) else ""
+    return kind.endswith(("tool_use", "tool_result", "thinking"))
+
+
+def _call(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {"tool_call_id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
+
+
+def _metadata(message: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = message.get("metadata")
+    known = beyond(message, _MESSAGE_KEYS)
+    return (dict(metadata) if isinstance(metadata, Mapping) else {}) | ({NAME: known} if known else {})
+
+
+def _with_blocks(message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
+    """The message; with its blocks, where the provider would not make the same of it again."""
+    if message["role"] in ("user", "assistant", "system", "tool"):
+        item = as_item(message)
+        if not equal(blocks_of(item, own_ids(item)), blocks):
+            known = message["metadata"].get(NAME, {})
+            message["metadata"] = {**message["metadata"], NAME: {**known, BLOCKS_KEY: blocks}}
+    if not message["metadata"]:
+        del message["metadata"]
+    return message
+
+
+def marks(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+    return any(block.get("type") in _MARKS or _is_sourced(block) for block in blocks)
+
+
+def _is_sourced(block: Mapping[str, Any]) -> bool:
+    return block.get("type") in ("image", "document") and isinstance(block.get("source"), Mapping)
+
+
+FORMAT = Format(NAME, read, marks)
