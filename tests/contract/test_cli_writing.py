@@ -7,6 +7,7 @@ import pytest
 
 from tests.contract.command_line import DATA, damage, rows, run, transcripts
 from tests.contract.test_importing import TAU_BENCH
+from tests.samples import ANTHROPIC
 from turnledger import ConversationStore
 
 
@@ -203,3 +204,15 @@ def test_an_export_names_what_no_provider_would_accept(tmp_path: Path) -> None:
     ran = run("export", store=path)
     assert ran.code == 0
     assert "position 0: no turn declares the result's call" in ran.err
+
+
+def test_an_export_keeps_the_system_prompt_that_stands_beside_the_messages(tmp_path: Path) -> None:
+    """It was left out: only the list of messages was written."""
+    path, file, again = tmp_path / "store.db", tmp_path / "chat.jsonl", tmp_path / "again.jsonl"
+    file.write_text(json.dumps({"id": "a", "system": "Be brief.", "messages": ANTHROPIC}))
+    run("import", file, store=path)
+    run("export", "--format", "anthropic", "--output", again, store=path)
+    exported = json.loads(again.read_text())
+    assert exported["system"] == [{"type": "text", "text": "Be brief."}]
+    assert exported["messages"] == ANTHROPIC
+    assert run("import", again, store=tmp_path / "other.db").code == 0

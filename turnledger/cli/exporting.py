@@ -26,7 +26,7 @@ def exported(
     damage: list[TurnledgerError] | None,
     left_out: list[str],
 ) -> Iterator[dict[str, Any]]:
-    """Each conversation as `{"id", "messages"}`; what no provider would accept is named in `left_out`.
+    """Each conversation as its id and its request; what no provider would accept is named in `left_out`.
 
     With a list of `damage` a damaged one gives what is sound, and what is not is added to the list; without,
     it raises.
@@ -34,16 +34,16 @@ def exported(
     for conversation_id in named or _all_ids(store, damage):
         try:
             sendable = store.sendable(conversation_id, provider=format)
-            messages, drops = sendable.messages, list(sendable.drops)
+            request, drops = sendable.request or {}, list(sendable.drops)
         except (CorruptEvent, NewerLog, StoreDamaged):
             if damage is None:
                 raise
             items, drops = normalized_items(salvaged(_sound(store, conversation_id, damage)))
-            messages, _ = PROVIDERS[format](items)
+            _, request = PROVIDERS[format](items)
         left_out.extend(
             f"conversation {conversation_id!r}, position {drop.index}: {drop.reason}" for drop in drops
         )
-        yield {"id": conversation_id, "messages": messages}
+        yield {"id": conversation_id, **request}
 
 
 def _all_ids(store: ConversationStore, damage: list[TurnledgerError] | None) -> Iterator[str]:
