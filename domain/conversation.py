@@ -82,6 +82,7 @@ class Conversation:
     calls: Ledger = field(default_factory=Ledger)
     shelf: Shelf = field(default_factory=Shelf)
     keys: "OrderedDict[str, KeyUse]" = field(default_factory=OrderedDict)
+    requests: int = 0
     shares_shelf: bool = False
 
     def draft(self) -> "Conversation":
@@ -101,6 +102,7 @@ class Conversation:
             dict(self.open_calls),
             self.calls.draft(),
             self.shelf,
+            requests=self.requests,
             shares_shelf=True,
         )
 
@@ -111,6 +113,7 @@ class Conversation:
         self.newest_entry, self.newest_user = draft.newest_entry, draft.newest_user
         adopt(self.entries, draft.entries)
         self.open_calls = draft.open_calls
+        self.requests = draft.requests
         self.calls.adopt(draft.calls)
         if not draft.shares_shelf:
             self.shelf.adopt(draft.shelf)
@@ -216,7 +219,8 @@ class Conversation:
         self.calls.newest_turn = event.newest_turn
 
     def _requested(self, event: RequestRecorded) -> None:
-        """What was sent is no part of what is decided on."""
+        """What was sent is no part of what is decided on; it is only numbered."""
+        self.requests += 1
 
     def _held(self, event: ArtifactsHeld) -> None:
         self.own_shelf.hold(event.execution_id or "", event.held, event.version)

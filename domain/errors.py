@@ -36,6 +36,10 @@ class VersionConflict(TurnledgerError, RuntimeError):
 class VersionNotFound(TurnledgerError, LookupError):
     """The log does not reach that version."""
 
+    @classmethod
+    def beyond(cls, conversation_id: str, version: int, last: int) -> "VersionNotFound":
+        return cls(f"conversation {conversation_id!r} has no version {version}: give one of 0 to {last}")
+
 
 class ConversationNotFound(TurnledgerError, LookupError):
     """No conversation of that id has an event."""

@@ -126,6 +126,11 @@ def _calls_of(message: Mapping[Any, Any]) -> Sequence[Any]:
     return ()
 
 
+def declared_by(role: str, metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The calls of a message in the stored shape, as it is kept: those of an assistant turn."""
+    return metadata.get("tool_calls") or () if role == "assistant" else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message in the stored shape, as it is kept, with its pairing read."""

@@ -27,7 +27,7 @@ from turnledger.domain.errors import (
     VersionNotFound,
 )
 from turnledger.infrastructure import segments
-from turnledger.infrastructure.faults import Locked, closed
+from turnledger.infrastructure.faults import closed
 from turnledger.infrastructure.live import Live, Recording
 from turnledger.infrastructure.location import Location
 from turnledger.infrastructure.mapper import ConversationMapper
@@ -81,14 +81,14 @@ class ConversationApplication(Application[str]):
                 f"{self.location.place} was opened with read_only=True: open it without, to write"
             )
         deadline = self._deadline()
-        with suppress(IntegrityError, Locked):  # then another was first, and what is known is not all
+        with suppress(IntegrityError):  # then another was first, and what is known is not all
             known = self._attempt_as_known(conversation_id, decide, deadline)
             if known is not None:
                 return known.changes
         while True:
             try:
                 return self._attempt(conversation_id, decide, deadline).changes
-            except (IntegrityError, Locked):
+            except IntegrityError:
                 deadline.pause(self.location.place)
             except BaseException:
                 self._forget_empty(conversation_id)
@@ -187,9 +187,7 @@ class ConversationApplication(Application[str]):
         if last >= to:
             raise CorruptEvent(live.conversation_id, live.version + 1, "the event is missing")
         if last:
-            raise VersionNotFound(
-                f"conversation {live.conversation_id!r} has no version {to}: give one of 0 to {last}"
-            )
+            raise VersionNotFound.beyond(live.conversation_id, to, last)
 
     def _catch_up(self, live: Live, log: Log, *, whole: bool) -> None:
         live.caught_up = False

@@ -4,7 +4,7 @@ Every state has a line: its conversation up to its version and, where that began
 the version that it was forked at, and so on. Two states have a common past where their lines meet.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from turnledger.domain.errors import InvalidArgument
 from turnledger.domain.events import ConversationForked, DomainEvent
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.reading import EventReading
-from turnledger.projections.diff import Diff, Of, Stretch, changing, compared, differences
+from turnledger.projections.diff import Compared, Diff, Of, Stretch, changing, compared, differences
 from turnledger.projections.history import HistoryFold, HistoryRow
 
 At = int | datetime
@@ -43,12 +43,10 @@ def _rows(events: EventReading, after: int) -> Iterator[HistoryRow]:
 
 def diff(application: ConversationApplication, a: Station, b: Station, of: Of, other: str | None) -> Diff:
     """What differs between two states, and which event began it."""
-    past = _CommonPast(application, a, b)
-    fold_a, fold_b = (compared(of, _events(application, station)) for station in (a, b))
-    newest = past.newest_entry()
-    before, after = fold_a.items(newest), fold_b.items(newest)
+    past = _CommonPast(application, a, b, of)
+    before, after = (past.fold_of(station).items(past.newest_entry) for station in (a, b))
     found, first = differences(before, after, pairs=of == "sendable")
-    cause = None if first is None else past.cause(of, first)
+    cause = None if first is None else past.cause(first)
     return Diff(
         a.conversation_id,
         a.version,
@@ -87,10 +85,14 @@ def _forked(application: ConversationApplication, station: Station) -> Conversat
 
 
 class _CommonPast:
-    """Where the lines of two states meet, and the way from there to each."""
+    """Where the lines of two states meet, and the way from there to each.
 
-    def __init__(self, application: ConversationApplication, a: Station, b: Station) -> None:
+    Entries up to `newest_entry` are those of the common past: there the same number is the same entry.
+    """
+
+    def __init__(self, application: ConversationApplication, a: Station, b: Station, of: Of) -> None:
         self._application = application
+        self._of = of
         lines = [line(application, station) for station in (a, b)]
         versions = [dict(found) for found in lines]
         common = next((s.conversation_id for s in lines[0] if s.conversation_id in versions[1]), None)
@@ -101,24 +103,31 @@ class _CommonPast:
             )
         self._meeting = Station(common, min(found[common] for found in versions))
         self._ways = [self._way(found) for found in lines]
+        self.newest_entry = 0
+        self._fold = compared(of, self._noting_entries(_events(application, self._meeting)))
 
     def _way(self, stations: Sequence[Station]) -> list[Station]:
         """The stations behind the meeting, in the order of time."""
         behind = [s.conversation_id for s in stations].index(self._meeting.conversation_id)
         return list(reversed(stations[: behind + 1]))
 
-    def newest_entry(self) -> int:
-        """The newest entry of the common past: up to there the same number is the same entry."""
-        newest = 0
-        for event in _events(self._application, self._meeting):
-            newest = max(newest, getattr(event, "newest_entry", 0), getattr(event, "entry", None) or 0)
-        return newest
+    def _noting_entries(self, events: Iterable[DomainEvent]) -> Iterator[DomainEvent]:
+        for event in events:
+            entries = getattr(event, "newest_entry", 0), getattr(event, "entry", None) or 0
+            self.newest_entry = max(self.newest_entry, *entries)
+            yield event
 
-    def cause(self, of: Of, position: int) -> DomainEvent | None:
+    def fold_of(self, station: Station) -> Compared:
+        """The list of a state; where it is the meeting itself, it is folded already."""
+        if station == self._meeting:
+            return self._fold
+        return compared(self._of, _events(self._application, station))
+
+    def cause(self, position: int) -> DomainEvent | None:
         """The event that changed a position on the way to `b`, or else the one on the way to `a`."""
-        before = compared(of, _events(self._application, self._meeting)).at(position)
+        before = self._fold.at(position)
         for way in reversed(self._ways):
-            if event := changing(of, self._stretches(way), position, before):
+            if event := changing(self._of, self._stretches(way), position, before):
                 return event
         return None
 

@@ -102,9 +102,12 @@ class Live:
         if self.version != recording.version or not self.whole:
             raise CorruptEvent(self.conversation_id, recording.version + 1, "the event is missing")
         self.torn = True
-        self.conversation.adopt(recording.changes.state)
-        for row, event, digest in recording.links:
-            self._view(row, event, digest)
+        try:
+            self.conversation.adopt(recording.changes.state)
+            for row, event, digest in recording.links:
+                self._view(row, event, digest)
+        except Exception as error:
+            raise self._misfit(error, recording.version + 1) from error
         self.torn = False
 
     def _view(self, row: StoredEvent, event: DomainEvent, digest: str) -> None:

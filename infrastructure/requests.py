@@ -116,13 +116,7 @@ def record(
             deadline.pause(application.location.place)
             continue
         event = next(event for event in changes.events if isinstance(event, RequestRecorded))
-        return _as_recorded(_number_of(application, event), event)
-
-
-def _number_of(application: ConversationApplication, event: RequestRecorded) -> int:
-    with application.read_log() as log:
-        rows = log.rows_of(event.conversation_id, RequestRecorded.TOPIC)
-    return sum(row.originator_version <= event.version for row in rows)
+        return _as_recorded(changes.state.requests, event)
 
 
 def recorded_requests(application: ConversationApplication, conversation_id: str) -> list[RecordedRequest]:

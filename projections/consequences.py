@@ -4,6 +4,7 @@ The numbers are those of `history`; what the event itself says is for `timeline`
 """
 
 from turnledger.projections.history import BufferChange, HeldChange, HistoryRow, SendableChange
+from turnledger.projections.legible import counted
 from turnledger.projections.timeline import entries_named
 
 
@@ -28,12 +29,12 @@ def _buffer(change: BufferChange) -> str:
 
 def _held(change: HeldChange) -> str:
     parts = [(change.added, "joined"), (change.removed, "left")]
-    told = [f"{_artifacts(len(ids))} {what}" for ids, what in parts if ids]
+    told = [f"{counted(len(ids), 'artifact')} {what}" for ids, what in parts if ids]
     return f"{_capital('; '.join(told))} the held list." if told else ""
 
 
 def _sendable(change: SendableChange) -> str:
-    length = f"{change.length:,} message{'' if change.length == 1 else 's'}"
+    length = counted(change.length, "message")
     if not change:
         return f"The same {length}." if change.length else ""
     if change.appends_only:
@@ -43,10 +44,6 @@ def _sendable(change: SendableChange) -> str:
         f"Changed from position {change.first_changed} on ({gone}{change.added} new), {length} now: a prompt "
         f"cache matches up to there."
     )
-
-
-def _artifacts(number: int) -> str:
-    return "1 artifact" if number == 1 else f"{number} artifacts"
 
 
 def _capital(text: str) -> str:

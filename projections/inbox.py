@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from turnledger.domain.delivering import Take
-from turnledger.domain.messages import call_id, id_of_call, name_of_call
+from turnledger.domain.messages import call_id, declared_by, id_of_call, name_of_call
 from turnledger.projections.buffer import Row
 from turnledger.projections.held import ArtifactsView
 
@@ -49,7 +49,7 @@ class Inbox:
         answers = {answered: row for row in rows if (answered := _answered(row))}
         found: dict[str, InboxItem] = {}
         for row in rows:
-            for call in row.metadata.get("tool_calls") or () if row.role == "assistant" else ():
+            for call in declared_by(row.role, row.metadata):
                 declared = id_of_call(call)
                 answer = answers.get(declared) if declared else None
                 if declared is None or (answer is not None and not _is_placeholder(answer)):

@@ -65,3 +65,8 @@ def _part(part: dict[str, Any]) -> str:
 
 def _spelled_out(found: re.Match[str]) -> str:
     return found.group().encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 entry`, `1,304 entries`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -14,7 +14,7 @@ from turnledger.domain.events import (
     MessageAppended,
     PlaceholderReplaced,
 )
-from turnledger.domain.messages import id_of_call, name_of_call
+from turnledger.domain.messages import declared_by, id_of_call, name_of_call
 from turnledger.domain.pairing import Drop
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.held import ArtifactsView
@@ -67,6 +67,6 @@ class Moment:
         return self._history.sendable.read(self.buffer)
 
     def _name(self, message: MessageAppended | CarriedEntry) -> None:
-        for call in message.metadata.get("tool_calls") or () if message.role == "assistant" else ():
+        for call in declared_by(message.role, message.metadata):
             if declared := id_of_call(call):
                 self.names[declared] = name_of_call(call)

@@ -25,9 +25,16 @@ from turnledger.domain.events import (
     RequestRecorded,
     SummaryInserted,
 )
-from turnledger.domain.messages import arguments_of_call, call_id, id_of_call, name_of_call, original_id_of
+from turnledger.domain.messages import (
+    arguments_of_call,
+    call_id,
+    declared_by,
+    id_of_call,
+    name_of_call,
+    original_id_of,
+)
 from turnledger.domain.values import json_text
-from turnledger.projections.legible import legible, one_line, shortened, spoken
+from turnledger.projections.legible import counted, legible, one_line, shortened, spoken
 
 QUOTE_CHARACTERS_MAX = 2_000
 ID_CHARACTERS_MAX = 40
@@ -117,7 +124,7 @@ class Timeline:
 
     def _forked(self, event: ConversationForked) -> str:
         for carried in event.entries:
-            for call in carried.metadata.get("tool_calls") or () if carried.role == "assistant" else ():
+            for call in declared_by(carried.role, carried.metadata):
                 self._call(call)
         self._evicted.update({carried.entry for carried in event.entries} - set(event.buffer))
         source = f"from {_id(event.source_id)} at version {event.source_version}"
@@ -199,8 +206,7 @@ class Timeline:
             return "no artifact"
         named = [self._types.get(i) or _id(i, TAKE_CHARACTERS) for i in artifact_ids[:NAMED_MAX]]
         more = [f"{len(artifact_ids) - NAMED_MAX} more"] if len(artifact_ids) > NAMED_MAX else []
-        noun = "artifact" if len(artifact_ids) == 1 else "artifacts"
-        return f"{len(artifact_ids)} {noun} ({', '.join(named + more)})"
+        return f"{counted(len(artifact_ids), 'artifact')} ({', '.join(named + more)})"
 
 
 def _why(event: EntriesEvicted) -> str:

@@ -16,7 +16,13 @@ from turnledger.domain.calls import ReusedIds
 from turnledger.domain.changes import Changes
 from turnledger.domain.compacting import CompactResult, checked_keep_last, compact, compacted, read_summary
 from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult, Take, WriteBackResult
-from turnledger.domain.errors import ConversationNotFound, InvalidArgument, TakeSettled, TurnledgerError
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    InvalidArgument,
+    TakeSettled,
+    TurnledgerError,
+    VersionNotFound,
+)
 from turnledger.domain.events import ArtifactsPutBack, ArtifactsTaken
 from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head, as_anchors
@@ -659,9 +665,15 @@ class ConversationStore:
         return tuple(kept[artifact_id] for artifact_id in artifact_ids)
 
     def _station(self, conversation_id: str, at: int | datetime) -> Station:
-        """A conversation at a version that it has, given as such or as a time."""
-        with self._reading(conversation_id, at) as live:
-            return Station(conversation_id, live.version)
+        """A conversation at a version that it has, given as such or as a time, which needs its events."""
+        if isinstance(at, datetime):
+            with self._reading(conversation_id, at) as live:
+                return Station(conversation_id, live.version)
+        _checked_version(at)
+        last = self.version(conversation_id)
+        if at > last:
+            raise VersionNotFound.beyond(conversation_id, at, last)
+        return Station(conversation_id, at)
 
     def _reading(
         self, conversation_id: str, at: At = None, *, whole: bool = False

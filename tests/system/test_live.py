@@ -195,3 +195,16 @@ def read_with(
             assert store.sendable("c").messages == sent
         assert store.append("c", USER).healed == ("a",)
         assert store.sendable("c").messages == normalize(store.buffer("c")).messages
+
+
+def test_what_is_recorded_is_acknowledged_though_it_could_not_be_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The append raised, and had been recorded all the same."""
+    with ConversationStore(tmp_path / "c.db") as store:
+        store.append("c", USER)
+        with monkeypatch.context() as broken:
+            broken.setattr(Conversation, "adopt", lambda self, draft: 1 // 0)
+            assert store.append("c", TURN).version == 3
+        assert store.append("c", USER).healed == ("a",)
+        assert store.verify().ok

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read, store_to_write
-from turnledger.cli.screen import STYLES, Screen, counted, json_line, print_json_list, stamp
+from turnledger.cli.screen import STYLES, Screen, json_line, list_found, print_json_list, stamp
 from turnledger.domain.delivering import HeldArtifact, Take
 from turnledger.domain.errors import TakeNotFound
 from turnledger.domain.values import json_text
-from turnledger.projections.legible import legible, one_line, shortened
+from turnledger.projections.legible import counted, legible, one_line, shortened
 from turnledger.store import ConversationStore
 
 PAYLOAD_MAX = 300
@@ -127,11 +127,7 @@ def _list(conversation_id: str | None, as_json: bool) -> None:
     if as_json:
         print_json_list(found)
         return
-    screen = Screen()
-    for take in found:
-        _show_take(screen, take)
-    if not found:
-        screen.line(("no take is open", "dim"))
+    list_found(found, _show_take, "no take is open")
 
 
 def _show_take(screen: Screen, take: Take) -> None:

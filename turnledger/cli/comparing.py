@@ -8,12 +8,12 @@ import click
 from pydantic_core import to_jsonable_python
 
 from turnledger.cli.options import json_option, moment, store_option_here, store_to_read
-from turnledger.cli.screen import STYLES, Screen, counted, json_line
+from turnledger.cli.screen import STYLES, Screen, json_line
 from turnledger.domain.events import DomainEvent
 from turnledger.domain.messages import id_of_call, name_of_call
 from turnledger.domain.values import json_text
 from turnledger.projections.diff import OF, Diff, Of
-from turnledger.projections.legible import legible, one_line, shortened, spoken
+from turnledger.projections.legible import counted, legible, one_line, shortened, spoken
 from turnledger.projections.timeline import timeline
 from turnledger.store import ConversationStore
 

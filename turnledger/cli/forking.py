@@ -5,9 +5,15 @@ from datetime import datetime
 
 import click
 
-from turnledger.cli.options import at_option, json_option, store_option_here, store_to_write
-from turnledger.cli.screen import Screen, counted, json_line
-from turnledger.projections.legible import legible
+from turnledger.cli.options import (
+    at_option,
+    expected_version_option,
+    json_option,
+    store_option_here,
+    store_to_write,
+)
+from turnledger.cli.screen import Screen, json_line
+from turnledger.projections.legible import counted, legible
 
 SUMMARY_ROLES = ("user", "assistant", "system", "developer")
 
@@ -64,12 +70,7 @@ def fork(conversation_id: str, into: str, at: int | datetime | None, as_json: bo
 @click.option(
     "--role", type=click.Choice(SUMMARY_ROLES), default="user", show_default=True, help="The summary's role."
 )
-@click.option(
-    "--expected-version",
-    type=click.IntRange(min=0),
-    metavar="VERSION",
-    help="Refuse if the buffer has changed since.",
-)
+@expected_version_option
 @json_option
 @store_option_here
 def compact(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from turnledger.cli.options import json_option, store_option_here, store_to_read
-from turnledger.cli.screen import STYLES, Screen, print_json_list, stamp
+from turnledger.cli.screen import STYLES, Screen, list_found, print_json_list, stamp
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.legible import legible, one_line
 
@@ -40,11 +40,7 @@ def inbox(conversation_id: str | None, as_json: bool) -> None:
     if as_json:
         print_json_list(map(_as_map, found))
         return
-    screen = Screen()
-    for item in found:
-        _show(screen, item)
-    if not found:
-        screen.line(("nothing waits", "dim"))
+    list_found(found, _show, "nothing waits")
 
 
 def _as_map(item: InboxItem) -> dict[str, Any]:

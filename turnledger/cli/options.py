@@ -31,6 +31,12 @@ store_option: Decorator = click.option(
 store_option_here: Decorator = click.option(
     "--store", metavar="PATH", expose_value=False, callback=_remember, help="The same, given here."
 )
+expected_version_option: Decorator = click.option(
+    "--expected-version",
+    type=click.IntRange(min=0),
+    metavar="VERSION",
+    help="Refuse if the buffer has changed since.",
+)
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -11,11 +11,11 @@ from turnledger.cli.messages import show_message
 from turnledger.cli.mistakes import DAMAGE
 from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read
 from turnledger.cli.pen import LogPen
-from turnledger.cli.screen import Screen, counted, print_json_list, stamp
+from turnledger.cli.screen import Screen, print_json_list, stamp
 from turnledger.domain.errors import VersionNotFound
 from turnledger.domain.events import DomainEvent
 from turnledger.infrastructure.lines import told
-from turnledger.projections.legible import legible
+from turnledger.projections.legible import counted, legible
 from turnledger.projections.timeline import Timeline, TimelineLine
 from turnledger.store import ConversationStore
 
@@ -125,9 +125,7 @@ def log(
         raise click.UsageError("give --to or --at, not both: each says where to end")
     with store_to_read() as store:
         if isinstance(at, int) and at > (last := store.version(conversation_id)):
-            raise VersionNotFound(
-                f"conversation {conversation_id!r} has no version {at}: give one of 0 to {last}"
-            )
+            raise VersionNotFound.beyond(conversation_id, at, last)
         events = store.events(conversation_id, to=at if isinstance(at, int) else to, damaged="skip")
         lines = told(events, Timeline())
         if isinstance(at, datetime):

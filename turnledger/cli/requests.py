@@ -4,9 +4,9 @@ import click
 
 from turnledger.cli.messages import show_message
 from turnledger.cli.options import json_option, store_option_here, store_to_read
-from turnledger.cli.screen import Screen, counted, json_line, print_json_list, stamp
+from turnledger.cli.screen import Screen, json_line, list_found, print_json_list, stamp
 from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
-from turnledger.projections.legible import legible, one_line
+from turnledger.projections.legible import counted, legible, one_line
 
 _HELP = """List the recorded requests of a conversation; with --show N, rebuild what the model saw in one.
 
@@ -36,11 +36,7 @@ def requests(conversation_id: str, number: int | None, full: bool, as_json: bool
     if as_json:
         print_json_list(found)
         return
-    screen = Screen()
-    for one in found:
-        _list(screen, one)
-    if not found:
-        screen.line(("no request was recorded", "dim"))
+    list_found(found, _list, "no request was recorded")
 
 
 def _print_json(rebuilt: RebuiltRequest) -> None:

@@ -7,10 +7,10 @@ import codecs
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import click
 from rich.console import Console
@@ -36,6 +36,7 @@ STYLES: Mapping[str, str] = {
     "discarded": "bright_blue",
     "damaged": "bold red",
 }
+Found = TypeVar("Found")
 BODY_WIDTH_MIN = 24
 NARROW_INDENT = 4
 _PLAIN_GLYPHS = {
@@ -120,6 +121,15 @@ def print_json_list(values: Iterable[Any]) -> None:
     click.echo("[]" if before == "[\n" else "\n]")
 
 
+def list_found(found: Sequence[Found], show: Callable[[Screen, Found], None], nothing: str) -> None:
+    """Each thing found, as `show` shows it; in words where there is none."""
+    screen = Screen()
+    for one in found:
+        show(screen, one)
+    if not found:
+        screen.line((nothing, "dim"))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
@@ -135,8 +145,3 @@ def clock(time: datetime) -> str:
 def stamp(time: datetime | None) -> str:
     """A time that `--at` takes again."""
     return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if time else "unknown"
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 entry`, `1,304 entries`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

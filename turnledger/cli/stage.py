@@ -6,11 +6,11 @@ from rich.console import Group
 from rich.text import Text
 
 from turnledger.cli.playback import Playback
-from turnledger.cli.screen import STYLES, clock, counted, stamp
+from turnledger.cli.screen import STYLES, clock, stamp
 from turnledger.domain.messages import name_of_call
 from turnledger.projections.buffer import Entry
 from turnledger.projections.history import HistoryRow
-from turnledger.projections.legible import legible, one_line, spoken
+from turnledger.projections.legible import counted, legible, one_line, spoken
 from turnledger.projections.timeline import TimelineLine
 
 SAID_MAX = 400

@@ -10,13 +10,12 @@ from contextlib import closing
 import click
 
 from turnledger.cli.interrupted import MESSAGES
-from turnledger.cli.screen import counted
 from turnledger.cli.telling import Teller
 from turnledger.domain.delivering import WriteBackResult
 from turnledger.domain.errors import StoreBusy
 from turnledger.domain.events import ArtifactsDelivered, ArtifactsHeld
 from turnledger.projections.audit.report import INVARIANTS
-from turnledger.projections.legible import legible, one_line
+from turnledger.projections.legible import counted, legible, one_line
 
 CHILD = "import sys; from turnledger.cli.interrupted import main; main(*sys.argv[1:])"
 LATE_RESULT = {"role": "tool", "tool_call_id": "c1", "content": "06:40, 09:15 and 17:30"}

@@ -19,7 +19,7 @@ from turnledger.cli.options import (
     store_to_read,
     store_to_write,
 )
-from turnledger.cli.screen import Screen, counted, json_line
+from turnledger.cli.screen import Screen, json_line
 from turnledger.cli.serving import require_web
 from turnledger.domain.errors import (
     CorruptEvent,
@@ -38,6 +38,7 @@ from turnledger.importing import (
     import_transcript,
     read_transcripts,
 )
+from turnledger.projections.legible import counted
 from turnledger.store import ConversationStore
 
 _IMPORT_HELP = """Import conversations from a file, or from - for standard input.

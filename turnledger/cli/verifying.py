@@ -10,10 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from turnledger.cli.heads import read_anchors
 from turnledger.cli.mistakes import DAMAGE
 from turnledger.cli.options import json_option, store_option_here, store_to_read
-from turnledger.cli.screen import Screen, counted, print_json_list
+from turnledger.cli.screen import Screen, print_json_list
 from turnledger.domain.heads import Head
 from turnledger.projections.audit import AuditedConversation, Finding
-from turnledger.projections.legible import legible, one_line
+from turnledger.projections.legible import counted, legible, one_line
 from turnledger.store import ConversationStore
 
 _HELP = """Replay a conversation, or all, and check the log: one line each, and one for each finding.

@@ -6,12 +6,18 @@ from typing import Any, get_args
 
 import click
 
-from turnledger.cli.options import json_option, standard_input, store_option_here, store_to_write
-from turnledger.cli.screen import Screen, counted, json_line
+from turnledger.cli.options import (
+    expected_version_option,
+    json_option,
+    standard_input,
+    store_option_here,
+    store_to_write,
+)
+from turnledger.cli.screen import Screen, json_line
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.calls import ReusedIds
 from turnledger.domain.messages import ROLES
-from turnledger.projections.legible import legible
+from turnledger.projections.legible import counted, legible
 
 _HELP = """Append messages to a conversation, and say what became of each.
 
@@ -36,12 +42,7 @@ Examples:
 @click.option("--execution", "execution_id", metavar="ID", help="The execution that appends them.")
 @click.option("--key", "idempotency_key", metavar="KEY", help="An idempotency key: a retry adds nothing.")
 @click.option("--reused-ids", type=click.Choice(get_args(ReusedIds)), help="How a known call id is read.")
-@click.option(
-    "--expected-version",
-    type=click.IntRange(min=0),
-    metavar="VERSION",
-    help="Refuse if the buffer has changed since.",
-)
+@expected_version_option
 @json_option
 @store_option_here
 def append(
