@@ -60,6 +60,7 @@ class Appending:
     changes: Changes
     reused_ids: ReusedIds
     added: set[int] = field(default_factory=set)
+    last: int = 0
     count: int = 0
     appended: int = 0
     entries: list[int | None] = field(default_factory=list)
@@ -73,23 +74,24 @@ class Appending:
 
     @property
     def ledger(self) -> Ledger:
-        return self.changes.state.calls
+        return self.changes.now.calls
 
     def all(self, messages: Sequence[Message]) -> None:
         """Takes every message in order, then lets the window close."""
+        self.last = len(messages) - 1
         for message in messages:
             self._one(len(self.entries), message)
-        if self.changes.events:
+        if self.changes.events and self.changes.window is not None:
             self.evicted = leaving(self.changes.state, self.added)
             if self.evicted:
                 self.changes.record(EntriesEvicted, evicted=self.evicted)
-        self.count = len(self.changes.state.buffer)
+        self.count = self.changes.count
 
     def report(self) -> dict[str, Any]:
         """The fields of an `AppendResult`."""
         return {
             "conversation_id": self.changes.origin.conversation_id,
-            "version": self.changes.state.version,
+            "version": self.changes.version,
             "count": self.count,
             "appended": self.appended,
             "entries": tuple(self.entries),
@@ -112,7 +114,7 @@ class Appending:
             self._entry(index, message.role, message.content, message.metadata)
 
     def _entry(self, index: int, role: str, content: Any, metadata: Mapping[str, Any]) -> int:
-        entry = self.changes.state.newest_entry + 1
+        entry = self.changes.now.newest_entry + 1
         self.changes.record(
             MessageAppended, index=index, entry=entry, role=role, content=content, metadata=metadata
         )
@@ -124,8 +126,8 @@ class Appending:
     def _heal(self) -> None:
         """MEM-3: each open call gets a placeholder directly after its turn, siblings in declaration order."""
         behind: dict[int, int] = {}
-        for call_id, turn in list(self.changes.state.open_calls.items()):
-            entry = self.changes.state.newest_entry + 1
+        for call_id, turn in list(self.changes.now.open_calls.items()):
+            entry = self.changes.now.newest_entry + 1
             self.changes.record(
                 CallHealed,
                 entry=entry,
@@ -149,7 +151,9 @@ class Appending:
         entry = self._entry(index, message.role, message.content, {**message.metadata, "tool_calls": calls})
         for identity in identities:
             if identity:
-                self.stood_for.setdefault(identity.incoming_id, []).append(self._declared(entry, identity))
+                if index < self.last:  # or nothing asks any more
+                    stood_for = self.stood_for.setdefault(identity.incoming_id, [])
+                    stood_for.append(self._declared(entry, identity))
                 if identity.call_id != identity.incoming_id:
                     self.renamed.append((index, identity.incoming_id, identity.call_id))
 
@@ -167,7 +171,7 @@ class Appending:
                 turns.append(identity.repeats.turn)
         self.repeats[index] = turns
         content, calls = likeness(message.content), [call_key(call) for call in message.calls]
-        if not any(self.changes.state.entries[turn].says(content, calls) for turn in turns):
+        if not any(self.changes.now.entries[turn].says(content, calls) for turn in turns):
             self.differing.append(index)
 
     def _result(self, index: int, message: Message, incoming: str) -> None:

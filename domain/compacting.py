@@ -73,8 +73,8 @@ def compacted(changes: Changes) -> CompactResult:
     evicted = [entry for e in changes.events if isinstance(e, EntriesEvicted) for entry in e.evicted]
     return CompactResult(
         conversation_id=changes.origin.conversation_id,
-        version=changes.state.version,
-        count=len(changes.state.buffer),
+        version=changes.version,
+        count=changes.count,
         evicted=tuple(evicted),
         summary=next((e.entry for e in changes.events if isinstance(e, SummaryInserted)), None),
     )

@@ -102,7 +102,7 @@ class ConversationApplication(Application[str]):
         None where only a look can tell: nothing is known, nothing would be recorded, or all is refused.
         """
         live = self._live(conversation_id)
-        if not (live.version and live.whole and live.caught_up) or live.torn:
+        if not (live.version and live.whole and live.seen) or live.torn:
             return None
         with self.recorder.datastore.turn(deadline) as log:
             with live.held(deadline, self.location.place):
@@ -190,7 +190,10 @@ class ConversationApplication(Application[str]):
             raise VersionNotFound.beyond(live.conversation_id, to, last)
 
     def _catch_up(self, live: Live, log: Log, *, whole: bool) -> None:
-        live.caught_up = False
+        seen = log.mark()
+        if live.seen == seen and not live.torn and (live.whole or not whole):
+            return
+        live.seen = None
         if live.torn or (live.version and not log.has(live.conversation_id, live.version)):
             live.restart()  # an interrupt fell into a fold, or an older copy of the log was put in its place
         if not live.version and not whole:
@@ -200,7 +203,7 @@ class ConversationApplication(Application[str]):
             live.complete((row, self.mapper.decoded(row)) for row in rows)
         for row in self.rows(live.conversation_id, live.version, None, log):
             live.absorb(row, self.mapper.decoded(row))
-        live.caught_up = True
+        live.seen = seen
 
     def rows(
         self, conversation_id: str, after: int = 0, to: int | None = None, log: Log | None = None

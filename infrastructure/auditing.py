@@ -48,9 +48,8 @@ class _Rehearsal(Changes):
     """Changes to the state itself, of which none is ever made: the first event ends the decision."""
 
     def __init__(self, conversation: Conversation, origin: Origin) -> None:
-        self.state = conversation
-        self.origin = origin
-        self.events: list[DomainEvent] = []
+        super().__init__(conversation, origin)
+        self._draft = conversation
 
     def record(self, event_class: type[DomainEvent], **_: Any) -> None:
         raise _WouldRecordError(event_class.__name__)

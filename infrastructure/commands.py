@@ -185,8 +185,8 @@ class Command:
                 entries[event.index] = event.entry
         return {
             "conversation_id": self.conversation_id,
-            "version": self.repeated.last if self.repeated else changes.state.version,
-            "count": len(changes.state.buffer),
+            "version": self.repeated.last if self.repeated else changes.version,
+            "count": changes.count,
             "appended": 0,
             "entries": tuple(entries),
             "repeated": True,

@@ -45,8 +45,8 @@ def forked(application: ConversationApplication, command: Command, source: Stati
     changes = command.run(decide)
     return ForkResult(
         conversation_id=command.conversation_id,
-        version=changes.state.version,
-        count=len(changes.state.buffer),
+        version=changes.version,
+        count=changes.count,
         source_id=source.conversation_id,
         source_version=source.version,
         source_digest=digest,

@@ -16,7 +16,7 @@ from turnledger.domain.events import NO_PREVIOUS, DomainEvent
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.faults import busy
 from turnledger.infrastructure.mapper import ConversationMapper, digest_of
-from turnledger.infrastructure.storage import Deadline, Log
+from turnledger.infrastructure.storage import Deadline, Log, Mark
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.held import ArtifactsView
 from turnledger.projections.sendable_view import SendableView
@@ -29,8 +29,8 @@ EVENT_BYTES = 700  # about what they take of an event beyond its text; a turn th
 class Live:
     """The folds of one conversation at one version.
 
-    `whole` says that `conversation` and `artifacts` are folded too, not only the buffer; `caught_up` that the
-    log held nothing more, and nothing damaged, when it was last looked at; `torn` that a fold did not end,
+    `whole` says that `conversation` and `artifacts` are folded too, not only the buffer; `seen` when the log
+    held nothing more, and nothing damaged, None where that is not known; `torn` that a fold did not end,
     because of a fault or an interrupt: then it is to begin anew.
     """
 
@@ -43,7 +43,7 @@ class Live:
     def restart(self) -> None:
         self.torn = True
         self.whole = True
-        self.caught_up = False
+        self.seen: Mark | None = None
         self.conversation = Conversation()
         self.artifacts = ArtifactsView()
         self.buffer = BufferView()
@@ -97,18 +97,19 @@ class Live:
         The draft is what folding its events anew would give, and is spared it.
         """
         self.waiting = [segment for segment in self.waiting if segment not in recording.segments]
-        if self.version >= recording.changes.state.version:
+        if self.version >= recording.changes.version:
             return  # a reader was first
         if self.version != recording.version or not self.whole:
             raise CorruptEvent(self.conversation_id, recording.version + 1, "the event is missing")
         self.torn = True
         try:
-            self.conversation.adopt(recording.changes.state)
+            recording.changes.recorded_on(self.conversation)
             for row, event, digest in recording.links:
                 self._view(row, event, digest)
         except Exception as error:
             raise self._misfit(error, recording.version + 1) from error
         self.torn = False
+        self.seen = recording.seen
 
     def _view(self, row: StoredEvent, event: DomainEvent, digest: str) -> None:
         if self.whole:
@@ -176,9 +177,13 @@ class Hold:
 
 class Recording:
     """What one call records on a conversation as it is known: rows behind those that are there, and the
-    segments that wait for the next write."""
+    segments that wait for the next write.
 
-    __slots__ = ("changes", "digests", "live", "rows", "segments", "version")
+    From here on the live one knows no longer whether it has seen all, until it adopts what is recorded: the
+    commit to come does not show in the mark of the connection that makes it.
+    """
+
+    __slots__ = ("changes", "digests", "live", "rows", "seen", "segments", "version")
 
     def __init__(self, live: Live, changes: Changes, mapper: ConversationMapper) -> None:
         self.live = live
@@ -186,6 +191,7 @@ class Recording:
         self.version = live.version
         self.rows, self.digests = mapper.chained(changes.events, live.previous)
         self.segments = list(live.waiting) if self.rows else []
+        self.seen, live.seen = live.seen, live.seen if not self.rows else None
 
     @property
     def links(self) -> Iterator[tuple[StoredEvent, DomainEvent, str]]:

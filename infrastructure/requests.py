@@ -93,16 +93,18 @@ def record(
 ) -> RecordedRequest:
     """Records the list as `render` makes it, and makes it anew where another writer came in between."""
     deadline = Deadline(application.location.timeout_s)
+    number: list[int] = []
     while True:
         sendable = render()
         digest = digest_of_sent(_sent(sendable))
 
         def decide(changes: Changes, sendable: Sendable = sendable, digest: str = digest) -> None:
-            if changes.state.buffer_version > sendable.version:
+            if changes.now.buffer_version > sendable.version:
                 raise _StaleError
+            number[:] = [changes.now.requests + 1]
             changes.record(
                 RequestRecorded,
-                of_version=changes.state.version,
+                of_version=changes.version,
                 provider=provider,
                 model=model,
                 rendering=RENDERINGS[provider],
@@ -116,7 +118,7 @@ def record(
             deadline.pause(application.location.place)
             continue
         event = next(event for event in changes.events if isinstance(event, RequestRecorded))
-        return _as_recorded(changes.state.requests, event)
+        return _as_recorded(number[0], event)
 
 
 def recorded_requests(application: ConversationApplication, conversation_id: str) -> list[RecordedRequest]:

@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import (
@@ -150,6 +150,13 @@ class Turn:
             self._stay.__exit__()
 
 
+class Mark(NamedTuple):
+    """A moment of the log, as one connection sees it."""
+
+    connection: sqlite3.Connection
+    data_version: int
+
+
 class Log:
     """The rows of the log, as one connection sees them."""
 
@@ -213,6 +220,13 @@ class Log:
         """The rows of a conversation that a statement selects: version, topic, state."""
         found = self.execute(statement, parameters)
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
+
+    def mark(self) -> "Mark":
+        """What stays equal for as long as nobody else has written: not even to look is needed then.
+
+        What this very connection commits does not change it.
+        """
+        return Mark(self._connection, self.execute("PRAGMA data_version")[0][0])
 
     def has(self, conversation_id: str, version: int) -> bool:
         """Whether a conversation has an event of that version."""

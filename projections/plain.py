@@ -1,11 +1,13 @@
 """The longest stretch of a buffer that is sendable as it stands, made flat in one pass.
 
-Nothing is decided here: at the first entry that the repair would have to look at, the stretch ends.
+Nothing is decided here: at the first entry that the repair would have to look at, the stretch ends. Only a
+last turn that waits for results gets its placeholders here, as the repair would give them.
 """
 
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from turnledger.domain.messages import PLACEHOLDER_TEXT
 from turnledger.projections.buffer import Row
 
 Flat = dict[str, Any]
@@ -15,7 +17,8 @@ class PlainStretch:
     """What `take` found: flat messages of `count` rows, that leave no call open.
 
     `known` are call ids declared before the stretch, `orphans` ids of results before it without a turn.
-    `placeholders` are pairs of an entry's number and its place in `others`.
+    `placeholders` are pairs of an entry's number and its place in `others`. `tail` is what is sent behind the
+    stretch: nothing, or a turn of which calls are open; None where more stands there.
     """
 
     def __init__(self, known: Collection[str], orphans: Collection[str]) -> None:
@@ -26,6 +29,7 @@ class PlainStretch:
         self.others: list[Flat] = []
         self.declared: set[str] = set()
         self.placeholders: list[tuple[int, int]] = []
+        self.tail: list[Flat] | None = None
 
     def take(self, rows: Iterable[Row]) -> None:
         """Goes as far as it can; one loop without calls, since a cold reading goes through every entry."""
@@ -58,6 +62,8 @@ class PlainStretch:
                 break
             if not open_calls:
                 closed = (taken, len(systems), len(others), len(self.placeholders))
+        else:
+            self.tail = _with_placeholders(others[closed[2] :], open_calls)
         self._close(*closed)
 
     def _calls(self, calls: list[dict[str, Any]], open_calls: set[str]) -> list[Flat] | None:
@@ -86,3 +92,14 @@ class PlainStretch:
             self.declared.difference_update(call["tool_call_id"] for call in flat.get("tool_calls", ()))
         del self.systems[systems:], self.others[others:], self.placeholders[placeholders:]
         self.count = count
+
+
+def _with_placeholders(tail: list[Flat], open_calls: Collection[str]) -> list[Flat]:
+    """A turn and the results that it has: what is open is answered directly behind it, in its order."""
+    calls = tail[0]["tool_calls"] if tail else ()
+    placeholders = [
+        {"role": "tool", "content": PLACEHOLDER_TEXT, "tool_call_id": call["tool_call_id"]}
+        for call in calls
+        if call["tool_call_id"] in open_calls
+    ]
+    return [*tail[:1], *placeholders, *tail[1:]]

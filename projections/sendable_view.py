@@ -80,7 +80,9 @@ class SendableView:
     def _settled(self, buffer: BufferView) -> tuple[Stretches, list[Drop]]:
         """Settles what can be; a fault in between leaves something that is half settled."""
         if self._count < len(buffer):
-            self._settle_plain(buffer)
+            tail = self._settle_plain(buffer)
+            if tail is not None:
+                return (self._systems, [], self._others, tail), self._drops.copy()
         if self._count == len(buffer):
             return (self._systems, [], self._others, []), self._drops.copy()
         items, drops = self._items(buffer)
@@ -98,8 +100,11 @@ class SendableView:
         )
         return stretches, self._drops + in_order(drops)
 
-    def _settle_plain(self, buffer: BufferView) -> None:
-        """Settles the stretch that is sendable as it stands: what most conversations are, at little cost."""
+    def _settle_plain(self, buffer: BufferView) -> list[Flat] | None:
+        """Settles the stretch that is sendable as it stands: what most conversations are, at little cost.
+
+        What is sent behind it, if only a turn stands there that waits for results; None where more does.
+        """
         stretch = PlainStretch(self._declared, self._orphans)
         stretch.take(buffer.plain_rows(self._count))
         for number, place in stretch.placeholders:
@@ -108,6 +113,7 @@ class SendableView:
         self._others += stretch.others
         self._declared |= stretch.declared
         self._count += stretch.count
+        return stretch.tail
 
     def _items(self, buffer: BufferView) -> tuple[list[Item], list[Drop]]:
         """What is not settled, coerced."""

@@ -188,7 +188,7 @@ class ConversationStore:
             warn_of(conversation_id, did.refused)
         return HoldResult(
             conversation_id=conversation_id,
-            version=command.repeated.last if command.repeated else changes.state.version,
+            version=command.repeated.last if command.repeated else changes.version,
             held=did.held,
             refused=did.refused,
             repeated=command.repeated is not None,
@@ -336,7 +336,7 @@ class ConversationStore:
             conversation_id=conversation_id,
             execution_id=execution_id,
             taken_at=taken.time if taken else aware("clock()", self._settings.clock()),
-            version=changes.state.version,
+            version=changes.version,
             artifacts=self._payloads(conversation_id, taken.taken) if taken else (),
             context=dict(command.context) if command.context else None,
         )
@@ -378,7 +378,7 @@ class ConversationStore:
         )
         return PutBackResult(
             conversation_id=conversation_id,
-            version=changes.state.version if changes else self.version(conversation_id),
+            version=changes.version if changes else self.version(conversation_id),
             held=self._payloads(conversation_id, ids),
             refused=did.refused,
         )
