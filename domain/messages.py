@@ -18,6 +18,7 @@ UNNAMED = "unknown"
 
 _SHAPE_KEYS = frozenset({"role", "content", "metadata", "toolArtifacts"})
 _PAIRING_KEYS = ("tool_calls", "tool_call_id", "healed")
+_UNPAIRED_KEYS = frozenset({"role", "content"})
 _BLOCKS_TO_IMPORT = ("tool_use", "tool_result")
 
 
@@ -180,7 +181,7 @@ def _refuse_malformed_calls(message: Mapping[Any, Any]) -> None:
     metadata = message.get("metadata")
     if metadata is not None and not isinstance(metadata, dict | Mapping):
         raise Unkeepable("its metadata is no map")
-    for calls in (metadata_of(message).get("tool_calls"), message.get("tool_calls")):
+    for calls in (metadata.get("tool_calls") if metadata else None, message.get("tool_calls")):
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(as_map(call) is not None for call in calls)
         ):
@@ -201,6 +202,8 @@ def _refuse_tool_blocks(content: Any, role: str) -> None:
 
 
 def _kept_metadata(message: Mapping[Any, Any], role: str) -> dict[str, Any]:
+    if message.keys() <= _UNPAIRED_KEYS:
+        return {}
     pairing = pairing_of(message, role)
     metadata = metadata_of(message)
     extras = {k: v for k, v in metadata.items() if not (v is None and k in _PAIRING_KEYS)}
