@@ -20,6 +20,7 @@ from benchmarks.contenders import (
     Turnledger,
     TurnledgerShared,
 )
+from benchmarks.floor import floor
 from benchmarks.measure import Files, Line, Samples, Scale, interleaved
 from benchmarks.messages import messages, stream
 from benchmarks.peers import AgentsSession, Peer
@@ -398,4 +399,5 @@ ROWS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "memory": memory,
     "race": race,
     "chain": chain,
+    "floor": floor,
 }

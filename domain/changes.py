@@ -76,7 +76,7 @@ class Changes:
 
     @property
     def now(self) -> Conversation:
-        """The state at this moment, to be looked at and not kept: what is recorded later may not show in it."""
+        """The state at this moment, to be looked at and not kept: later events may not show in it."""
         return self.state if self.events else self.before
 
     def recorded_on(self, conversation: Conversation) -> None:

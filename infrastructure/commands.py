@@ -247,6 +247,8 @@ def aware(what: str, value: Any) -> datetime:
     """A time in UTC. Raises `InvalidArgument` for one that does not say its zone."""
     if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
         raise InvalidArgument(f"{what} must be a datetime with a time zone, not {value!r}")
+    if value.tzinfo is UTC:
+        return value
     try:
         return value.astimezone(UTC)
     except OverflowError:  # within a day of the first or the last moment that there is

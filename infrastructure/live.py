@@ -168,6 +168,8 @@ class Hold:
         self._place = place
 
     def __enter__(self) -> None:
+        if self._lock.acquire(blocking=False):
+            return
         if not self._lock.acquire(timeout=max(LIVE_WAIT_S, self._deadline.left_s)):
             raise busy(self._place, self._deadline.timeout_s)
 

@@ -40,6 +40,7 @@ def _defaults_of(dataclass: type[Any], left_out: tuple[str, ...]) -> tuple[tuple
 
 _ORIGIN = ("execution_id", "turn_id", "idempotency_key", "idempotency_digest", "context")
 _origin = attrgetter(*_ORIGIN)
+_NO_ORIGIN = (None,) * len(_ORIGIN)
 _PAYLOADS = {cls: _defaults_of(cls, ("conversation_id", "envelope")) for cls in TOPICS.values()}
 
 
@@ -73,9 +74,8 @@ class ConversationMapper(Mapper[str]):
             envelope["schema_number"] = event.SCHEMA
         if linked := given.previous if previous is None else previous:
             envelope["previous"] = linked
-        for name, value in zip(_ORIGIN, _origin(given), strict=True):
-            if value is not None:
-                envelope[name] = value
+        if (origin := _origin(given)) != _NO_ORIGIN:
+            envelope |= {n: value for n, value in zip(_ORIGIN, origin, strict=True) if value is not None}
         payload = {
             name: value
             for name, default in _PAYLOADS[event.__class__]

@@ -23,12 +23,12 @@ class Turnstile:
         return Stay(self, timeout_s)
 
     def enter(self, stay: "Stay", timeout_s: float) -> None:
-        stay.gate.acquire()
         with self._lock:
             if self._free:
                 self._free -= 1
                 stay.inside = True
                 return
+            stay.gate.acquire()
             self._waiting.append(stay)
         stay.gate.acquire(timeout=timeout_s)
 

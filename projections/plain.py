@@ -7,10 +7,11 @@ last turn that waits for results gets its placeholders here, as the repair would
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from turnledger.domain.messages import PLACEHOLDER_TEXT
+from turnledger.domain.messages import PLACEHOLDER_TEXT, SYSTEM_ROLES
 from turnledger.projections.buffer import Row
 
 Flat = dict[str, Any]
+_SPEAKING = frozenset(("user", "assistant", *SYSTEM_ROLES))
 
 
 class PlainStretch:
@@ -54,10 +55,8 @@ class PlainStretch:
                 if calls is None:
                     break
                 others.append({"role": role, "content": content, "tool_calls": calls})
-            elif role in ("user", "assistant"):
-                others.append({"role": role, "content": content})
-            elif role in ("system", "developer"):
-                systems.append({"role": role, "content": content})
+            elif role in _SPEAKING:
+                (systems if role in SYSTEM_ROLES else others).append({"role": role, "content": content})
             else:
                 break
             if not open_calls:
