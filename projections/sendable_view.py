@@ -8,19 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnledger.domain.events import DomainEvent, EntriesEvicted, PlaceholderReplaced, SummaryInserted
-from turnledger.domain.messages import SYSTEM_ROLES
-from turnledger.domain.pairing import (
-    Drop,
-    Item,
-    adjacent,
-    coerced,
-    in_order,
-    item_of,
-    repaired,
-    without_leading_results,
-)
+from turnledger.domain.pairing import Drop, Item, coerced, in_order, item_of
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.plain import PlainStretch
+from turnledger.projections.settling import answered_up_to, normalized_behind, touches
 
 Flat = dict[str, Any]
 Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
@@ -122,16 +113,12 @@ class SendableView:
         return coerced(stored, drops, first=self._count), drops
 
     def _touches_what_is_settled(self, items: Sequence[Item]) -> bool:
-        """Whether an item answers a call that is settled, or declares one that a settled result answers."""
-        return bool(self._count) and any(
-            (item.call_id is not None and item.call_id in self._declared)
-            or any(call.call_id in self._orphans for call in item.calls)
-            for item in items
-        )
+        """Whether an item changes what is settled."""
+        return bool(self._count) and touches(items, self._declared, self._orphans)
 
     def _settle(self, buffer: BufferView, items: list[Item], drops: list[Drop]) -> bool:
         """Settles the longest stretch that leaves no call unanswered, if nothing in it touches what was."""
-        cut = self._answered_up_to(items)
+        cut = answered_up_to(items, self._declared)
         if not cut or self._touches_what_is_settled(items[:cut]):
             return False
         settled_drops = [drop for drop in drops if drop.index < self._count + cut]
@@ -149,27 +136,6 @@ class SendableView:
         self._count += cut
         return True
 
-    def _answered_up_to(self, items: Sequence[Item]) -> int:
-        """How many items stand before the first call that nothing has answered yet, counted as far as the
-        last place where none is open."""
-        open_calls: set[str] = set()
-        answered: set[str] = set()
-        cut = 0
-        for count, item in enumerate(items, start=1):
-            if item.call_id is not None:
-                answered.add(item.call_id)
-                open_calls.discard(item.call_id)
-            for call in item.calls:
-                if call.call_id not in answered and call.call_id not in self._declared:
-                    open_calls.add(call.call_id)
-            if not open_calls:
-                cut = count
-        return cut
-
-    def _normalized(self, items: list[Item], drops: list[Drop]) -> tuple[list[Item], list[Item]]:
+    def _normalized(self, items: Sequence[Item], drops: list[Drop]) -> tuple[list[Item], list[Item]]:
         """System and other items behind what is settled, repaired."""
-        systems = [item for item in items if item.role in SYSTEM_ROLES]
-        others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops, self._declared)
-        if not self._others:
-            others = without_leading_results(others, drops)
-        return systems, adjacent(others)
+        return normalized_behind(items, drops, self._declared, leads=not self._others)

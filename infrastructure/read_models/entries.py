@@ -1,0 +1,336 @@
+"""Entries and calls as rows: what an event does to the buffer, and to the calls that it declares or answers.
+
+An event costs its own rows. One that inserts or takes away in the middle of a buffer costs, besides, one
+update of each entry that stands behind, whose position changes.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+from turnledger.domain.events import (
+    CallHealed,
+    CarriedEntry,
+    ConversationForked,
+    EntriesEvicted,
+    MessageAppended,
+    PlaceholderReplaced,
+    SummaryInserted,
+)
+from turnledger.domain.messages import (
+    arguments_of_call,
+    call_id,
+    declared_by,
+    id_of_call,
+    name_of_call,
+    original_id_of,
+)
+from turnledger.infrastructure.read_models.folds import Fold
+from turnledger.infrastructure.read_models.schema import empty_row, insert_statement
+from turnledger.infrastructure.read_models.times import seconds_between, utc
+from turnledger.projections.legible import one_line, shortened, spoken
+
+OPENING_CHARACTERS_MAX = 120
+_INSERT_ENTRY, _INSERT_CALL = insert_statement("entries"), insert_statement("calls")
+_EMPTY_ENTRY, _EMPTY_CALL = empty_row("entries"), empty_row("calls")
+
+
+class EntryRows:
+    """Writes the rows of entries and calls, in the transaction that is open."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._execute = connection.execute
+        self._newest = 0
+
+    def begin(self) -> None:
+        """At the beginning of a batch: somebody else may have written in between."""
+        self._newest = self._execute("SELECT COALESCE(MAX(entry_id), 0) FROM entries").fetchone()[0]
+
+    def appended(self, fold: Fold, event: MessageAppended) -> None:
+        self._enter(fold, event, event.version, fold.row["entries"])
+        self._stands(fold)
+
+    def healed(self, fold: Fold, event: CallHealed) -> None:
+        position = self._make_room(fold, event.behind)
+        metadata = {"tool_call_id": event.call_id, "healed": True}
+        self._insert(fold, event, event.version, position, role="tool", content=event.content, metadata=metadata)
+        self._stands(fold)
+
+    def inserted(self, fold: Fold, event: SummaryInserted) -> None:
+        position = self._make_room(fold, event.behind)
+        self._insert(
+            fold,
+            event,
+            event.version,
+            position,
+            role=event.role,
+            content=event.content,
+            metadata=event.metadata,
+            summary=True,
+        )
+        self._stands(fold)
+        fold.unsettle()
+
+    def replaced(self, fold: Fold, event: PlaceholderReplaced) -> None:
+        entry_id, position = self._entry(fold, event.entry)
+        answered = call_id(event.metadata.get("tool_call_id"))
+        if answered != event.call_id:
+            fold.unsettle()
+        time = utc(event.time)
+        self._execute(
+            "UPDATE entries SET text = ?, content = ?, metadata = ?, call_id = ?, replaced_at = ?,"
+            " replaced_version = ?, state = ? WHERE entry_id = ?",
+            (
+                *_said(event.content),
+                _json(event.metadata),
+                answered,
+                time,
+                event.version,
+                "replaced" if position is not None else self._state(entry_id),
+                entry_id,
+            ),
+        )
+        if position is not None:
+            fold.moved = True
+        if answered:
+            self._answer(fold, entry_id, answered, time, healed=event.metadata.get("healed") is True)
+
+    def evicted(self, fold: Fold, event: EntriesEvicted) -> None:
+        """What the event takes away leaves gaps, which those behind close, a stretch at a time."""
+        state = "compacted" if event.batch == event.version else "evicted"
+        gone: list[int] = []
+        for entry in event.evicted:
+            entry_id, position = self._entry(fold, entry)
+            if position is None:
+                raise ValueError(f"entry {entry} has left the buffer before")
+            gone.append(position)
+            self._execute(
+                "UPDATE entries SET state = ?, left_version = ?, position = NULL, sendable_position = NULL"
+                " WHERE entry_id = ?",
+                (state, event.version, entry_id),
+            )
+        gone.sort()
+        for count, position in enumerate(gone, start=1):
+            end = gone[count] if count < len(gone) else fold.row["entries"]
+            if end > position + 1:
+                self._move(fold, position + 1, end, -count)
+        fold.row["entries"] -= len(gone)
+        fold.unsettle()
+
+    def forked(self, fold: Fold, event: ConversationForked) -> None:
+        positions = {entry: position for position, entry in enumerate(event.buffer)}
+        for carried in event.entries:
+            self._enter(fold, carried, event.version, positions.get(carried.entry))
+        fold.row["entries"] = len(event.buffer)
+        fold.unsettle()
+
+    def id_of(self, fold: Fold, entry: int) -> int:
+        """The row of an entry. Raises `ValueError` where there is none."""
+        return self._entry(fold, entry)[0]
+
+    def _entry(self, fold: Fold, entry: int) -> tuple[int, int | None]:
+        found = self._execute(
+            "SELECT entry_id, position FROM entries WHERE conversation_id = ? AND entry = ?",
+            (fold.conversation_id, entry),
+        ).fetchone()
+        if found is None:
+            raise ValueError(f"there is no entry {entry}")
+        return found[0], found[1]
+
+    def _state(self, entry_id: int) -> str:
+        found: str = self._execute("SELECT state FROM entries WHERE entry_id = ?", (entry_id,)).fetchone()[0]
+        return found
+
+    def _stands(self, fold: Fold) -> None:
+        fold.row["entries"] += 1
+        fold.moved = True
+
+    def _make_room(self, fold: Fold, behind: int) -> int:
+        """The position behind an entry, or the first; what stood there moves on."""
+        position = 0
+        if behind:
+            before = self._entry(fold, behind)[1]
+            if before is None:
+                raise ValueError(f"entry {behind} is not in the buffer")
+            position = before + 1
+        if position < fold.row["entries"]:
+            self._move(fold, position, fold.row["entries"], 1)
+        if position < fold.settled.entries:
+            fold.unsettle()
+        return position
+
+    def _move(self, fold: Fold, first: int, end: int, by: int) -> None:
+        self._execute(
+            "UPDATE entries SET position = position + ? WHERE conversation_id = ? AND position >= ?"
+            " AND position < ?",
+            (by, fold.conversation_id, first, end),
+        )
+
+    def _enter(
+        self, fold: Fold, event: MessageAppended | CarriedEntry, version: int, position: int | None
+    ) -> None:
+        summary = isinstance(event, CarriedEntry) and event.summary
+        entry_id = self._insert(
+            fold,
+            event,
+            version,
+            position,
+            role=event.role,
+            content=event.content,
+            metadata=event.metadata,
+            summary=summary,
+            carried=isinstance(event, CarriedEntry),
+        )
+        if summary:
+            return
+        calls = declared_by(event.role, event.metadata)
+        if calls:
+            self._declare(fold, entry_id, event, calls)
+        if event.role == "user" and not fold.row["opening"]:
+            fold.row["opening"] = shortened(one_line(spoken(event.content)), OPENING_CHARACTERS_MAX) or None
+
+    def _insert(
+        self,
+        fold: Fold,
+        event: MessageAppended | CallHealed | SummaryInserted | CarriedEntry,
+        version: int,
+        position: int | None,
+        *,
+        role: str,
+        content: Any,
+        metadata: Mapping[str, Any],
+        summary: bool = False,
+        carried: bool = False,
+    ) -> int:
+        self._newest += 1
+        entry_id, time = self._newest, utc(event.time)
+        answered = call_id(metadata.get("tool_call_id")) if role == "tool" and not summary else None
+        healed = role == "tool" and metadata.get("healed") is True
+        text, kept = _said(content)
+        standing = "summary" if summary else "placeholder" if healed else "standing"
+        self._execute(
+            _INSERT_ENTRY,
+            {
+                **_EMPTY_ENTRY,
+                "entry_id": entry_id,
+                "conversation_id": fold.conversation_id,
+                "entry": event.entry,
+                "position": position,
+                "state": "evicted" if position is None else standing,
+                "role": role,
+                "name": self._name(fold, answered) if answered else None,
+                "text": text,
+                "called": _called(declared_by(role, metadata)),
+                "call_id": answered,
+                "time": time,
+                "version": version,
+                "turn_id": event.turn_id,
+                "execution_id": event.execution_id,
+                "carried": int(carried),
+                "content": kept,
+                "metadata": _json(metadata),
+            },
+        )
+        if healed:
+            fold.row["heals"] += 1
+        if answered:
+            self._answer(fold, entry_id, answered, time, healed=healed)
+        return entry_id
+
+    def _name(self, fold: Fold, answered: str) -> str | None:
+        found = self._execute(
+            "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC LIMIT 1",
+            (fold.conversation_id, answered),
+        ).fetchone()
+        return found[0] if found else None
+
+    def _declare(
+        self,
+        fold: Fold,
+        entry_id: int,
+        event: MessageAppended | CarriedEntry,
+        calls: Sequence[Mapping[str, Any]],
+    ) -> None:
+        carried = isinstance(event, CarriedEntry)
+        for call in calls:
+            declared = id_of_call(call)
+            self._execute(
+                _INSERT_CALL,
+                {
+                    **_EMPTY_CALL,
+                    "conversation_id": fold.conversation_id,
+                    "call_id": declared,
+                    "name": name_of_call(call),
+                    "arguments": _arguments(call),
+                    "state": self._beginning(fold, declared),
+                    "declared_at": utc(event.time),
+                    "entry_id": entry_id,
+                    "turn_id": event.turn_id,
+                    "execution_id": event.execution_id,
+                    "original_id": original_id_of(call),
+                    "carried": int(carried),
+                },
+            )
+            fold.row["calls"] += 1
+            if declared:
+                self._answer_before(fold, declared)
+
+    def _beginning(self, fold: Fold, declared: str | None) -> str:
+        if declared is None:
+            return "unusable"
+        found = self._execute(
+            "SELECT 1 FROM calls WHERE conversation_id = ? AND call_id = ? LIMIT 1",
+            (fold.conversation_id, declared),
+        ).fetchone()
+        return "repeated" if found else "open"
+
+    def _answer_before(self, fold: Fold, declared: str) -> None:
+        """A result may have come before its call."""
+        found = self._execute(
+            "SELECT entry_id, time, json_extract(metadata, '$.healed') FROM entries"
+            " WHERE conversation_id = ? AND call_id = ? ORDER BY entry_id",
+            (fold.conversation_id, declared),
+        ).fetchall()
+        for entry_id, time, healed in found:
+            self._answer(fold, entry_id, declared, time, healed=bool(healed))
+
+    def _answer(self, fold: Fold, entry_id: int, answered: str, time: str, *, healed: bool) -> None:
+        """Notes an answer at the call that waits for it, if one does."""
+        states = "('open')" if healed else "('open', 'healed')"
+        found = self._execute(
+            f"SELECT id, declared_at FROM calls WHERE conversation_id = ? AND call_id = ? AND state IN {states}",
+            (fold.conversation_id, answered),
+        ).fetchone()
+        if found is None:
+            return
+        if healed:
+            self._execute(
+                "UPDATE calls SET state = 'healed', healed_at = ?, answer_id = ? WHERE id = ?",
+                (time, entry_id, found[0]),
+            )
+            return
+        self._execute(
+            "UPDATE calls SET state = 'answered', answered_at = ?, answer_id = ?, latency_s = ? WHERE id = ?",
+            (time, entry_id, seconds_between(found[1], time), found[0]),
+        )
+
+
+def _said(content: Any) -> tuple[str, str | None]:
+    """A content as text, and as JSON where it is more than text."""
+    return (content, None) if isinstance(content, str) else (spoken(content), _json(content) or "null")
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None or value == {} else to_json(value).decode()
+
+
+def _arguments(call: Mapping[str, Any]) -> str | None:
+    arguments = arguments_of_call(call)
+    return arguments if arguments is None or isinstance(arguments, str) else to_json(arguments).decode()
+
+
+def _called(calls: Sequence[Mapping[str, Any]]) -> str | None:
+    """The calls of a turn in words: each one's name and arguments."""
+    return "\n".join(f"{name_of_call(call)}({_arguments(call) or ''})" for call in calls) or None

@@ -1,0 +1,42 @@
+"""How far a growing list can be settled, and what is behind that, repaired (MEM-5)."""
+
+from collections.abc import Collection, Sequence
+
+from turnledger.domain.messages import SYSTEM_ROLES
+from turnledger.domain.pairing import Drop, Item, adjacent, repaired, without_leading_results
+
+
+def answered_up_to(items: Sequence[Item], declared: Collection[str]) -> int:
+    """How many items stand before the first call that nothing has answered yet, counted as far as the last
+    place where none is open. `declared` are ids that turns before declared."""
+    open_calls: set[str] = set()
+    answered: set[str] = set()
+    cut = 0
+    for count, item in enumerate(items, start=1):
+        if item.call_id is not None:
+            answered.add(item.call_id)
+            open_calls.discard(item.call_id)
+        for call in item.calls:
+            if call.call_id not in answered and call.call_id not in declared:
+                open_calls.add(call.call_id)
+        if not open_calls:
+            cut = count
+    return cut
+
+
+def touches(items: Sequence[Item], declared: Collection[str], orphans: Collection[str]) -> bool:
+    """Whether an item answers a call that is settled, or declares one that a settled result answers."""
+    return any(
+        (item.call_id is not None and item.call_id in declared)
+        or any(call.call_id in orphans for call in item.calls)
+        for item in items
+    )
+
+
+def normalized_behind(
+    items: Sequence[Item], drops: list[Drop], declared: Collection[str], *, leads: bool
+) -> tuple[list[Item], list[Item]]:
+    """System and other items behind what is settled, repaired; with `leads` they are the first of their list."""
+    systems = [item for item in items if item.role in SYSTEM_ROLES]
+    others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops, declared)
+    return systems, adjacent(without_leading_results(others, drops) if leads else others)
