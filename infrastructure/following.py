@@ -1,7 +1,7 @@
 """Following a log: from a position on, whatever is recorded, in the order of its commits.
 
-`Followed` is all that a follower needs of a backend; `SqliteFollowed` looks at the file, ever less often while
-nothing comes. A position is the log's own number of a row: it grows, and may leave numbers out.
+`Followed` is all that a follower needs of a backend; `SqliteFollowed` looks at the file, ever less often
+while nothing comes. A position is the log's own number of a row: it grows, and may leave numbers out.
 """
 
 import threading
@@ -44,9 +44,9 @@ class Followed(Protocol):
 class SqliteFollowed:
     """A store's file, or memory, as a log to follow.
 
-    SQLite gives rows their numbers in the order of commits, since it has one writer at a time. To look for the
-    newest is one step down an index, which says more than `PRAGMA data_version`: that does not show what this
-    process itself commits.
+    SQLite gives rows their numbers in the order of commits, since it has one writer at a time. To look for
+    the newest is one step down a tree, and says more than `PRAGMA data_version`, which does not show what
+    the connection that looks has committed itself.
     """
 
     def __init__(self, application: ConversationApplication) -> None:
@@ -77,7 +77,10 @@ class SqliteFollowed:
             " WHERE rowid > ? AND rowid <= ? ORDER BY rowid",
             (after, to),
         )
-        return [Position(number, StoredEvent(*row, state or b"")) for number, *row, state in found]
+        return [
+            Position(number, StoredEvent(conversation_id, version, topic, state or b""))
+            for number, conversation_id, version, topic, state in found
+        ]
 
     def wait(self, position: int, stop: threading.Event, timeout_s: float) -> None:
         end, pause_s = time.monotonic() + timeout_s, SHORTEST_PAUSE_S

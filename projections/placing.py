@@ -62,7 +62,7 @@ def placed(
 
 
 def _places(items: Sequence[Item], first: int, roles: Mapping[int, str]) -> dict[int, int]:
-    """Each item's place; what stands in for a missing result has none in the buffer: its index is a turn's."""
+    """Each entry's place; what stands in for a missing result is no entry: its index is that of its turn."""
     return {
         item.index: place for place, item in enumerate(items, start=first) if item.role == roles[item.index]
     }

@@ -36,7 +36,7 @@ def touches(items: Sequence[Item], declared: Collection[str], orphans: Collectio
 def normalized_behind(
     items: Sequence[Item], drops: list[Drop], declared: Collection[str], *, leads: bool
 ) -> tuple[list[Item], list[Item]]:
-    """System and other items behind what is settled, repaired; with `leads` they are the first of their list."""
+    """System and other items behind what is settled, repaired; with `leads` nothing other is before them."""
     systems = [item for item in items if item.role in SYSTEM_ROLES]
     others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops, declared)
     return systems, adjacent(without_leading_results(others, drops) if leads else others)

@@ -24,6 +24,7 @@ from turnledger.domain.errors import (
     InvalidMessage,
     NewerLog,
     NotAStore,
+    NotReadModels,
     RequestNotFound,
     StoreBusy,
     StoreClosed,
@@ -59,6 +60,15 @@ from turnledger.domain.events import (
 from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
+from turnledger.infrastructure.read_models import (
+    DifferingRow,
+    ReadModels,
+    ReadModelsReport,
+    Search,
+    SearchHit,
+    Standing,
+    Statistics,
+)
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
 from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
@@ -96,6 +106,7 @@ __all__ = [
     "CorruptEvent",
     "Diff",
     "Difference",
+    "DifferingRow",
     "DomainEvent",
     "Drop",
     "EntriesEvicted",
@@ -120,16 +131,23 @@ __all__ = [
     "NewerLog",
     "Normalized",
     "NotAStore",
+    "NotReadModels",
     "PlaceholderReplaced",
     "PutBackResult",
+    "ReadModels",
+    "ReadModelsReport",
     "RebuiltRequest",
     "RecordedRequest",
     "Refused",
     "RefusedArtifact",
     "RequestNotFound",
     "RequestRecorded",
+    "Search",
+    "SearchHit",
     "Sendable",
     "SendableChange",
+    "Standing",
+    "Statistics",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-
 from typing import Any
 
 from turnledger.infrastructure.read_models.file import ReadModelFile
@@ -23,8 +22,9 @@ class DifferingRow:
 
 
 @dataclass(slots=True)
-class Comparison:
-    """What a comparison up to `position` found: how many rows it compared, how many differ, the first of these."""
+class ReadModelsReport:
+    """What a comparison up to `position` found: how many rows it went through, how many differ, and the first
+    of these."""
 
     position: int
     rows: int = 0
@@ -41,9 +41,9 @@ class Comparison:
             self.first.append(DifferingRow(table, key, what))
 
 
-def compared(followed: ReadModelFile, anew: ReadModelFile, position: int) -> Comparison:
+def compared(followed: ReadModelFile, anew: ReadModelFile, position: int) -> ReadModelsReport:
     """Compares all tables, and what makes them: indexes, views, triggers."""
-    comparison = Comparison(position)
+    comparison = ReadModelsReport(position)
     schemas = [dict(file.connection.execute(_SCHEMA).fetchall()) for file in (followed, anew)]
     for name in sorted(schemas[0].keys() | schemas[1].keys()):
         if schemas[0].get(name) != schemas[1].get(name):
@@ -58,7 +58,7 @@ _SCHEMA = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
 def _compare(
-    followed: sqlite3.Connection, anew: sqlite3.Connection, table: str, comparison: Comparison
+    followed: sqlite3.Connection, anew: sqlite3.Connection, table: str, comparison: ReadModelsReport
 ) -> None:
     """Goes through both in the order of their keys, as one goes through two sorted lists."""
     ours, theirs = _rows(followed, table), _rows(anew, table)

@@ -1,11 +1,11 @@
-"""Entries and calls as rows: what an event does to the buffer, and to the calls that it declares or answers.
+"""Entries as rows: what an event does to the buffer.
 
 An event costs its own rows. One that inserts or takes away in the middle of a buffer costs, besides, one
 update of each entry that stands behind, whose position changes.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -19,29 +19,24 @@ from turnledger.domain.events import (
     PlaceholderReplaced,
     SummaryInserted,
 )
-from turnledger.domain.messages import (
-    arguments_of_call,
-    call_id,
-    declared_by,
-    id_of_call,
-    name_of_call,
-    original_id_of,
-)
+from turnledger.domain.messages import call_id, declared_by
+from turnledger.infrastructure.read_models.calls import CallRows, called
 from turnledger.infrastructure.read_models.folds import Fold
 from turnledger.infrastructure.read_models.schema import empty_row, insert_statement
-from turnledger.infrastructure.read_models.times import seconds_between, utc
+from turnledger.infrastructure.read_models.times import utc
 from turnledger.projections.legible import one_line, shortened, spoken
 
 OPENING_CHARACTERS_MAX = 120
-_INSERT_ENTRY, _INSERT_CALL = insert_statement("entries"), insert_statement("calls")
-_EMPTY_ENTRY, _EMPTY_CALL = empty_row("entries"), empty_row("calls")
+_INSERT = insert_statement("entries")
+_EMPTY = empty_row("entries")
 
 
 class EntryRows:
-    """Writes the rows of entries and calls, in the transaction that is open."""
+    """Writes the rows of entries, in the transaction that is open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._execute = connection.execute
+        self._calls = CallRows(connection)
         self._newest = 0
 
     def begin(self) -> None:
@@ -55,7 +50,9 @@ class EntryRows:
     def healed(self, fold: Fold, event: CallHealed) -> None:
         position = self._make_room(fold, event.behind)
         metadata = {"tool_call_id": event.call_id, "healed": True}
-        self._insert(fold, event, event.version, position, role="tool", content=event.content, metadata=metadata)
+        self._insert(
+            fold, event, event.version, position, role="tool", content=event.content, metadata=metadata
+        )
         self._stands(fold)
 
     def inserted(self, fold: Fold, event: SummaryInserted) -> None:
@@ -95,7 +92,7 @@ class EntryRows:
         if position is not None:
             fold.moved = True
         if answered:
-            self._answer(fold, entry_id, answered, time, healed=event.metadata.get("healed") is True)
+            self._calls.answer(fold, entry_id, answered, time, healed=event.metadata.get("healed") is True)
 
     def evicted(self, fold: Fold, event: EntriesEvicted) -> None:
         """What the event takes away leaves gaps, which those behind close, a stretch at a time."""
@@ -187,7 +184,7 @@ class EntryRows:
             return
         calls = declared_by(event.role, event.metadata)
         if calls:
-            self._declare(fold, entry_id, event, calls)
+            self._calls.declare(fold, entry_id, event, calls)
         if event.role == "user" and not fold.row["opening"]:
             fold.row["opening"] = shortened(one_line(spoken(event.content)), OPENING_CHARACTERS_MAX) or None
 
@@ -211,18 +208,18 @@ class EntryRows:
         text, kept = _said(content)
         standing = "summary" if summary else "placeholder" if healed else "standing"
         self._execute(
-            _INSERT_ENTRY,
+            _INSERT,
             {
-                **_EMPTY_ENTRY,
+                **_EMPTY,
                 "entry_id": entry_id,
                 "conversation_id": fold.conversation_id,
                 "entry": event.entry,
                 "position": position,
                 "state": "evicted" if position is None else standing,
                 "role": role,
-                "name": self._name(fold, answered) if answered else None,
+                "name": self._calls.name_of(fold, answered) if answered else None,
                 "text": text,
-                "called": _called(declared_by(role, metadata)),
+                "called": called(declared_by(role, metadata)),
                 "call_id": answered,
                 "time": time,
                 "version": version,
@@ -236,85 +233,8 @@ class EntryRows:
         if healed:
             fold.row["heals"] += 1
         if answered:
-            self._answer(fold, entry_id, answered, time, healed=healed)
+            self._calls.answer(fold, entry_id, answered, time, healed=healed)
         return entry_id
-
-    def _name(self, fold: Fold, answered: str) -> str | None:
-        found = self._execute(
-            "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC LIMIT 1",
-            (fold.conversation_id, answered),
-        ).fetchone()
-        return found[0] if found else None
-
-    def _declare(
-        self,
-        fold: Fold,
-        entry_id: int,
-        event: MessageAppended | CarriedEntry,
-        calls: Sequence[Mapping[str, Any]],
-    ) -> None:
-        carried = isinstance(event, CarriedEntry)
-        for call in calls:
-            declared = id_of_call(call)
-            self._execute(
-                _INSERT_CALL,
-                {
-                    **_EMPTY_CALL,
-                    "conversation_id": fold.conversation_id,
-                    "call_id": declared,
-                    "name": name_of_call(call),
-                    "arguments": _arguments(call),
-                    "state": self._beginning(fold, declared),
-                    "declared_at": utc(event.time),
-                    "entry_id": entry_id,
-                    "turn_id": event.turn_id,
-                    "execution_id": event.execution_id,
-                    "original_id": original_id_of(call),
-                    "carried": int(carried),
-                },
-            )
-            fold.row["calls"] += 1
-            if declared:
-                self._answer_before(fold, declared)
-
-    def _beginning(self, fold: Fold, declared: str | None) -> str:
-        if declared is None:
-            return "unusable"
-        found = self._execute(
-            "SELECT 1 FROM calls WHERE conversation_id = ? AND call_id = ? LIMIT 1",
-            (fold.conversation_id, declared),
-        ).fetchone()
-        return "repeated" if found else "open"
-
-    def _answer_before(self, fold: Fold, declared: str) -> None:
-        """A result may have come before its call."""
-        found = self._execute(
-            "SELECT entry_id, time, json_extract(metadata, '$.healed') FROM entries"
-            " WHERE conversation_id = ? AND call_id = ? ORDER BY entry_id",
-            (fold.conversation_id, declared),
-        ).fetchall()
-        for entry_id, time, healed in found:
-            self._answer(fold, entry_id, declared, time, healed=bool(healed))
-
-    def _answer(self, fold: Fold, entry_id: int, answered: str, time: str, *, healed: bool) -> None:
-        """Notes an answer at the call that waits for it, if one does."""
-        states = "('open')" if healed else "('open', 'healed')"
-        found = self._execute(
-            f"SELECT id, declared_at FROM calls WHERE conversation_id = ? AND call_id = ? AND state IN {states}",
-            (fold.conversation_id, answered),
-        ).fetchone()
-        if found is None:
-            return
-        if healed:
-            self._execute(
-                "UPDATE calls SET state = 'healed', healed_at = ?, answer_id = ? WHERE id = ?",
-                (time, entry_id, found[0]),
-            )
-            return
-        self._execute(
-            "UPDATE calls SET state = 'answered', answered_at = ?, answer_id = ?, latency_s = ? WHERE id = ?",
-            (time, entry_id, seconds_between(found[1], time), found[0]),
-        )
 
 
 def _said(content: Any) -> tuple[str, str | None]:
@@ -324,13 +244,3 @@ def _said(content: Any) -> tuple[str, str | None]:
 
 def _json(value: Any) -> str | None:
     return None if value is None or value == {} else to_json(value).decode()
-
-
-def _arguments(call: Mapping[str, Any]) -> str | None:
-    arguments = arguments_of_call(call)
-    return arguments if arguments is None or isinstance(arguments, str) else to_json(arguments).decode()
-
-
-def _called(calls: Sequence[Mapping[str, Any]]) -> str | None:
-    """The calls of a turn in words: each one's name and arguments."""
-    return "\n".join(f"{name_of_call(call)}({_arguments(call) or ''})" for call in calls) or None

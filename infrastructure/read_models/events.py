@@ -16,6 +16,12 @@ from turnledger.projections.legible import one_line
 from turnledger.projections.timeline import Timeline, TimelineLine, type_named
 
 QUOTE_CHARACTERS_MAX = 200
+_NAME = "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC"
+_TYPE = "SELECT type FROM artifacts WHERE conversation_id = ? AND artifact_id = ?"
+_LEFT = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND position IS NULL"
+_NAME = "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC"
+_TYPE = "SELECT type FROM artifacts WHERE conversation_id = ? AND artifact_id = ?"
+_LEFT = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND position IS NULL"
 _INSERT = insert_statement("events")
 _EMPTY = empty_row("events")
 
@@ -81,16 +87,15 @@ class _TableTimeline(Timeline):
         return line
 
     def name_of(self, declared: str) -> str | None:
-        name = self._one("SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC", declared)
+        name = self._one(_NAME, declared)
         return one_line(name) if name is not None else None
 
     def type_of(self, artifact_id: str) -> str | None:
-        kind = self._one("SELECT type FROM artifacts WHERE conversation_id = ? AND artifact_id = ?", artifact_id)
+        kind = self._one(_TYPE, artifact_id)
         return type_named(kind) if kind is not None else None
 
     def has_left(self, entry: int) -> bool:
-        left = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND position IS NULL"
-        return self._one(left, entry) is not None
+        return self._one(_LEFT, entry) is not None
 
     def _one(self, statement: str, key: object) -> str | None:
         found = self._execute(f"{statement} LIMIT 1", (self._conversation_id, key)).fetchone()

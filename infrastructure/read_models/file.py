@@ -9,11 +9,31 @@ from uuid import uuid4
 
 from sqlite_utils import Database
 
-from turnledger.domain.errors import NotReadModels, StoreBusy, StoreDamaged, StoreFull, StoreUnwritable
+from turnledger.domain.errors import (
+    InvalidArgument,
+    NotReadModels,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    StoreUnwritable,
+)
 from turnledger.infrastructure.faults import Locked, error_of
+from turnledger.infrastructure.location import Location
 from turnledger.infrastructure.read_models import schema
 
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
 MARK = "SELECT position, conversation_id, version, digest, format, made FROM following"
+
+
+def beside(location: Location) -> Path:
+    """Where the read models of a store stand if nobody says otherwise: `chats.read.db` for `chats.db`.
+
+    Raises `InvalidArgument` for a store that is no file.
+    """
+    path = location.path
+    if path is None:
+        raise InvalidArgument(f"{location.place} is no file to put read models beside: name one for them")
+    return path.with_name((path.stem if path.suffix in SUFFIXES else path.name) + ".read.db")
 
 
 class Mark(NamedTuple):
@@ -102,7 +122,9 @@ class ReadModelFile:
         except sqlite3.Error as error:
             meaning = error_of(error, self.place)
             if isinstance(meaning, Locked):
-                raise StoreBusy(f"{self.place} stayed locked: another follower writes it, try again") from error
+                raise StoreBusy(
+                    f"{self.place} stayed locked: another follower writes it, try again"
+                ) from error
             if isinstance(meaning, StoreFull | StoreUnwritable):
                 raise meaning from error
             raise StoreDamaged(
@@ -111,5 +133,3 @@ class ReadModelFile:
 
     def close(self) -> None:
         self.connection.close()
-
-

@@ -15,6 +15,8 @@ from turnledger.infrastructure.read_models.schema import KEYS, TABLES, empty_row
 from turnledger.projections.placing import Settled, placed
 
 KEPT = 2_000
+NOTHING_SETTLED = Settled()
+_BEHIND = "SELECT entry_id FROM entries WHERE conversation_id = ?1 AND position >= ?2"
 _SETTLED = ("entries", "systems", "others", "sent_systems")
 
 
@@ -24,7 +26,7 @@ class Fold:
     messages lead that, and whether its buffer has moved since."""
 
     row: dict[str, Any]
-    settled: Settled = Settled()
+    settled: Settled = NOTHING_SETTLED
     sent_systems: int = 0
     moved: bool = False
 
@@ -144,8 +146,7 @@ class Folds:
             "SELECT settled.call_id FROM calls AS new JOIN calls AS settled"
             " ON settled.conversation_id = new.conversation_id AND settled.call_id = new.call_id"
             " JOIN entries AS turn ON turn.entry_id = settled.entry_id"
-            " WHERE new.entry_id IN (SELECT entry_id FROM entries WHERE conversation_id = ?1 AND position >= ?2)"
-            " AND turn.position < ?2"
+            f" WHERE new.entry_id IN ({_BEHIND}) AND turn.position < ?2"
             " UNION SELECT calls.call_id FROM entries AS new JOIN calls"
             " ON calls.conversation_id = new.conversation_id AND calls.call_id = new.call_id"
             " JOIN entries AS turn ON turn.entry_id = calls.entry_id"
@@ -155,8 +156,7 @@ class Folds:
         answered = self._ids(
             "SELECT settled.call_id FROM calls AS new JOIN entries AS settled"
             " ON settled.conversation_id = new.conversation_id AND settled.call_id = new.call_id"
-            " WHERE new.entry_id IN (SELECT entry_id FROM entries WHERE conversation_id = ?1 AND position >= ?2)"
-            " AND settled.position < ?2",
+            f" WHERE new.entry_id IN ({_BEHIND}) AND settled.position < ?2",
             behind,
         )
         return declared, answered - declared

@@ -19,9 +19,9 @@ from turnledger.infrastructure.following import Followed, Position
 from turnledger.infrastructure.mapper import digest_of
 from turnledger.infrastructure.read_models import schema
 from turnledger.infrastructure.read_models.applying import Applying
-from turnledger.infrastructure.read_models.comparing import Comparison, compared
+from turnledger.infrastructure.read_models.comparing import ReadModelsReport, compared
 from turnledger.infrastructure.read_models.file import Mark, ReadModelFile
-from turnledger.infrastructure.read_models.searching import Hit, Search
+from turnledger.infrastructure.read_models.searching import Search, SearchHit
 from turnledger.infrastructure.read_models.statistics import Statistics, statistics
 
 LOOKS_EVERY_S = 60.0
@@ -29,8 +29,8 @@ LOOKS_EVERY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far read models have followed: `position` of the newest `last` in the log, `lag` of events still to
-    come (where a log leaves numbers out, at most so many), and the time of the newest event that they have."""
+    """How far read models have followed: up to `position`, where the log goes to `last`; `lag` events are
+    still to come (at most, where a log leaves numbers out). `time` is that of the newest event followed."""
 
     position: int
     last: int
@@ -48,9 +48,9 @@ class ReadModels:
     """The read models of one store in one SQLite file: `conversations`, `entries`, `calls`, `artifacts`,
     `takes`, `executions`, `requests`, `events`, and views over them.
 
-    `path` None keeps them in a file of SQLite's own, for as long as they are open. For one thread at a time; to be
-    closed by whoever opened it. Raises `NotReadModels` for a file that holds something else, or has followed
-    another log.
+    `path` None keeps them in a file of SQLite's own, for as long as they are open. For one thread at a time,
+    and to be closed. Raises `NotReadModels` for a file that holds something else, or has followed another
+    log.
     """
 
     def __init__(self, followed: Followed, path: Path | None, *, timeout_s: float = 5.0) -> None:
@@ -77,15 +77,15 @@ class ReadModels:
     def close(self) -> None:
         self._file.close()
 
-    def catch_up(self, progress: Progress | None = None) -> Standing:
-        """Follows up to the newest event there is at the call, a batch at a time; calls `progress` after each.
+    def catch_up(self, progress: Progress | None = None, *, stop: threading.Event | None = None) -> Standing:
+        """Follows up to the newest event that there is now; calls `progress` after each batch.
 
-        Raises `StoreBusy` where another keeps the file locked, and `NotReadModels` where the log is not the
-        one that was followed; what was followed by then stays.
+        Ends after a batch when `stop` is set. Raises `StoreBusy` where another keeps the file locked, and
+        `NotReadModels` where the log is not the one that was followed; what was followed by then stays.
         """
         last = self._followed.last()
         while self._mark.position < last or not self._recognized:
-            if not self._follow_once():
+            if (stop is not None and stop.is_set()) or not self._follow_once():
                 break
             if progress is not None:
                 progress(self.standing(last))
@@ -106,24 +106,26 @@ class ReadModels:
                 progress(self.standing())
         return self.standing()
 
-    def rebuild(self, progress: Progress | None = None) -> Standing:
-        """Takes all rows away, and follows the log from its beginning; what reads meanwhile sees them come."""
+    def rebuild(self, progress: Progress | None = None, *, stop: threading.Event | None = None) -> Standing:
+        """Takes all rows away, and follows the log from its beginning; who reads meanwhile sees them come."""
         with self._file.errors():
             self._file.renew()
             self._mark = self._file.mark()
         self._applying.forget()
         self._recognized = False
-        return self.catch_up(progress)
+        return self.catch_up(progress, stop=stop)
 
-    def verify(self, progress: Progress | None = None) -> Comparison:
+    def verify(
+        self, progress: Progress | None = None, *, stop: threading.Event | None = None
+    ) -> ReadModelsReport:
         """Compares every row with what the log gives anew, as far as the file has followed."""
         with self._file.errors():
             self._file.connection.execute("BEGIN")  # what is compared is as of one moment
             try:
                 mark = self._file.mark()
                 with ReadModels(self._followed, None) as anew:
-                    anew._follow_to(mark.position, progress)
-                    return compared(self._file, anew._file, mark.position)
+                    anew._follow_to(mark.position, progress, stop)
+                    return compared(self._file, anew._file, anew._mark.position)
             finally:
                 self._file.connection.execute("COMMIT")
 
@@ -137,7 +139,7 @@ class ReadModels:
             datetime.fromisoformat(time) if time else None,
         )
 
-    def search(self, search: Search) -> list[Hit]:
+    def search(self, search: Search) -> list[SearchHit]:
         """What a search finds, the best first; up to where these have followed."""
         with self._file.errors():
             return search.hits(self._file.database)
@@ -184,8 +186,10 @@ class ReadModels:
         self._mark = self._file.mark() if found else mark
         return bool(found)
 
-    def _follow_to(self, position: int, progress: Progress | None) -> None:
+    def _follow_to(self, position: int, progress: Progress | None, stop: threading.Event | None) -> None:
         while self._mark.position < position and self._follow_once(position):
+            if stop is not None and stop.is_set():
+                raise KeyboardInterrupt
             if progress is not None:
                 progress(self.standing(position))
 
@@ -202,15 +206,15 @@ class ReadModels:
             row is None or (row.originator_id, row.originator_version, digest_of(row.state)) != known
         ):
             raise NotReadModels(
-                f"{self._file.place} has followed another log, or a later copy of this one: name another file, "
-                "or rebuild it"
+                f"{self._file.place} has followed another log, or a later copy of this one: name another "
+                "file, or rebuild it"
             )
         self._recognized = True
 
     def _refuse_other_format(self) -> None:
         if self._mark.format != schema.FORMAT:
             raise NotReadModels(
-                f"{self._file.place} was made by another release of turnledger: delete it, and it is made again"
+                f"{self._file.place} is of another release of turnledger: delete it, and it is made again"
             )
 
     def _note(self, newest: Position) -> None:

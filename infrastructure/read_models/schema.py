@@ -229,7 +229,7 @@ def drop(database: Database) -> None:
         if name in database.table_names():
             database.executescript("".join(f"DROP TRIGGER IF EXISTS {name}_{end};" for end in ("ai", "au")))
             _table(database, name).disable_fts()
-    for name in reversed(TABLES):
+    for name in reversed(tuple(TABLES)):
         database.execute(f"DROP TABLE IF EXISTS {name}")
 
 

@@ -25,7 +25,7 @@ _KEYS = {"entries": "entry_id", "events": "position"}
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """One thing found: an entry, `kind` its role, or an event.
 
     `text` is an excerpt, and `highlights` the places in it (from, to) of what was searched for. `position` is
@@ -72,7 +72,7 @@ class Search:
             if time is not None and time.tzinfo is None:
                 raise InvalidArgument(f"{name} must be an aware datetime")
 
-    def hits(self, database: Database) -> list[Hit]:
+    def hits(self, database: Database) -> list[SearchHit]:
         """What is found, at most `limit`."""
         begin, end = uuid4().hex, uuid4().hex  # nothing that a text could hold already
         fts, key = f"{self.of}_fts", _KEYS[self.of]
@@ -109,29 +109,28 @@ def query_of(database: Database, words: str, *, beginnings: bool = False) -> str
     return re.sub(r'"(?= |$)', '"*', quoted) if beginnings else quoted
 
 
-def conversations_saying(
-    database: Database, words: str, after: str | None, limit: int
-) -> list[str]:
+def conversations_saying(database: Database, words: str, after: str | None, limit: int) -> list[str]:
     """The ids behind `after`, in their order, of conversations whose id holds the words, or whose entries
     hold words that begin so."""
     found = database.conn.execute(
         "SELECT conversation_id FROM conversations WHERE conversation_id > ?1 AND"
-        " (instr(lower(conversation_id), lower(?2)) OR conversation_id IN (SELECT conversation_id FROM entries"
-        " WHERE entry_id IN (SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?3)))"
+        " (instr(lower(conversation_id), lower(?2)) OR conversation_id IN ("
+        "SELECT conversation_id FROM entries WHERE entry_id IN ("
+        "SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?3)))"
         " ORDER BY conversation_id LIMIT ?4",
         (after or "", words.strip(), query_of(database, words, beginnings=True), limit),
     )
     return [row[0] for row in found]
 
 
-def _hit(row: tuple[Any, ...], begin: str, end: str) -> Hit:
+def _hit(row: tuple[Any, ...], begin: str, end: str) -> SearchHit:
     conversation_id, version, time, kind, entry, position, state, name, marked = row
     text, highlights = "", []
     for number, part in enumerate(re.split(f"{begin}|{end}", marked or "")):
         if number % 2:
             highlights.append((len(text), len(text) + len(part)))
         text += part
-    return Hit(
+    return SearchHit(
         conversation_id,
         version,
         datetime.fromisoformat(time) if time else None,
