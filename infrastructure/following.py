@@ -12,7 +12,7 @@ from eventsourcing.persistence import StoredEvent
 
 from turnledger.infrastructure.application import ConversationApplication
 
-PAGE_ROWS = 500
+PAGE_ROWS = 2_000
 PAGE_BYTES = 8 * 2**20
 SHORTEST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 0.5

@@ -51,6 +51,7 @@ class Applying:
     def forget(self) -> None:
         """For when the file is not as this left it."""
         self._folds.forget()
+        self._events.forget()
 
     def batch(self, found: Sequence[Position]) -> None:
         """Applies a batch. An error means that an event does not fit those before it, or a fault of the file;
@@ -59,10 +60,11 @@ class Applying:
         for one in found:
             self._apply(one)
         self._folds.save()
+        self._events.save()
 
     def one_by_one(self, found: Sequence[Position]) -> None:
         """Applies a batch in which something does not fit: that is told as damage, and undone alone."""
-        self._folds.forget()
+        self.forget()
         for one in found:
             self._connection.execute("SAVEPOINT one")
             try:
@@ -71,9 +73,10 @@ class Applying:
                 if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
                     raise  # a fault of the file, not of the log
                 self._connection.execute("ROLLBACK TO one")
-                self._folds.forget()
+                self.forget()
                 self._damage(one, f"it does not fit the events before it ({type(error).__name__}: {error})")
                 self._folds.save()
+                self._events.save()
             self._connection.execute("RELEASE one")
 
     def _apply(self, found: Position) -> None:
@@ -86,12 +89,13 @@ class Applying:
         except NewerLog as error:
             self._damage(found, str(error))
             return
+        digest = digest_of(found.row.state)
         if not fold.row["damaged"]:
             if reason := _misfit(fold, event):
                 self._damage(found, reason)
                 return
-            self._fold(fold, event, digest_of(found.row.state))
-        self._events.told(fold, found, event)
+            self._fold(fold, event, digest)
+        self._events.told(fold, found, event, digest)
 
     def _fold(self, fold: Fold, event: DomainEvent, digest: str) -> None:
         self._handlers[type(event)](fold, event)

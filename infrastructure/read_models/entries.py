@@ -22,13 +22,14 @@ from turnledger.domain.events import (
 from turnledger.domain.messages import call_id, declared_by
 from turnledger.infrastructure.read_models.calls import CallRows, called
 from turnledger.infrastructure.read_models.folds import Fold
-from turnledger.infrastructure.read_models.schema import empty_row, insert_statement
+from turnledger.infrastructure.read_models.schema import insert_statement
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.projections.legible import one_line, shortened, spoken
 
 OPENING_CHARACTERS_MAX = 120
-_INSERT = insert_statement("entries")
-_EMPTY = empty_row("entries")
+_PLAIN = ("user", "assistant")
+_INSERT = insert_statement("entries", named=False)
+_NEITHER_REPLACED_NOR_LEFT = (None, None, None)
 
 
 class EntryRows:
@@ -44,29 +45,22 @@ class EntryRows:
         self._newest = self._execute("SELECT COALESCE(MAX(entry_id), 0) FROM entries").fetchone()[0]
 
     def appended(self, fold: Fold, event: MessageAppended) -> None:
-        self._enter(fold, event, event.version, fold.row["entries"])
-        self._stands(fold)
+        is_plain = event.role in _PLAIN and not declared_by(event.role, event.metadata)
+        place = fold.place_plain() if is_plain else None
+        self._enter(fold, event, event.version, fold.row["entries"], place)
+        fold.row["entries"] += 1
+        fold.moved = fold.moved or place is None
 
     def healed(self, fold: Fold, event: CallHealed) -> None:
         position = self._make_room(fold, event.behind)
         metadata = {"tool_call_id": event.call_id, "healed": True}
-        self._insert(
-            fold, event, event.version, position, role="tool", content=event.content, metadata=metadata
-        )
+        self._insert(fold, event, event.version, position, "tool", event.content, metadata)
         self._stands(fold)
 
     def inserted(self, fold: Fold, event: SummaryInserted) -> None:
         position = self._make_room(fold, event.behind)
-        self._insert(
-            fold,
-            event,
-            event.version,
-            position,
-            role=event.role,
-            content=event.content,
-            metadata=event.metadata,
-            summary=True,
-        )
+        said = event.role, event.content, event.metadata
+        self._insert(fold, event, event.version, position, *said, summary=True)
         self._stands(fold)
         fold.unsettle()
 
@@ -166,19 +160,18 @@ class EntryRows:
         )
 
     def _enter(
-        self, fold: Fold, event: MessageAppended | CarriedEntry, version: int, position: int | None
+        self,
+        fold: Fold,
+        event: MessageAppended | CarriedEntry,
+        version: int,
+        position: int | None,
+        place: int | None = None,
     ) -> None:
+        carried = isinstance(event, CarriedEntry)
         summary = isinstance(event, CarriedEntry) and event.summary
+        said = event.role, event.content, event.metadata
         entry_id = self._insert(
-            fold,
-            event,
-            version,
-            position,
-            role=event.role,
-            content=event.content,
-            metadata=event.metadata,
-            summary=summary,
-            carried=isinstance(event, CarriedEntry),
+            fold, event, version, position, *said, place, summary=summary, carried=carried
         )
         if summary:
             return
@@ -194,53 +187,55 @@ class EntryRows:
         event: MessageAppended | CallHealed | SummaryInserted | CarriedEntry,
         version: int,
         position: int | None,
-        *,
         role: str,
         content: Any,
         metadata: Mapping[str, Any],
+        place: int | None = None,
+        *,
         summary: bool = False,
         carried: bool = False,
     ) -> int:
         self._newest += 1
-        entry_id, time = self._newest, utc(event.time)
+        time = utc(event.time)
         answered = call_id(metadata.get("tool_call_id")) if role == "tool" and not summary else None
         healed = role == "tool" and metadata.get("healed") is True
-        text, kept = _said(content)
         standing = "summary" if summary else "placeholder" if healed else "standing"
+        text, kept = _said(content)
         self._execute(
             _INSERT,
-            {
-                **_EMPTY,
-                "entry_id": entry_id,
-                "conversation_id": fold.conversation_id,
-                "entry": event.entry,
-                "position": position,
-                "state": "evicted" if position is None else standing,
-                "role": role,
-                "name": self._calls.name_of(fold, answered) if answered else None,
-                "text": text,
-                "called": called(declared_by(role, metadata)),
-                "call_id": answered,
-                "time": time,
-                "version": version,
-                "turn_id": event.turn_id,
-                "execution_id": event.execution_id,
-                "carried": int(carried),
-                "content": kept,
-                "metadata": _json(metadata),
-            },
+            (
+                self._newest,
+                fold.conversation_id,
+                event.entry,
+                position,
+                place,
+                "evicted" if position is None else standing,
+                role,
+                self._calls.name_of(fold, answered) if answered else None,
+                text,
+                called(declared_by(role, metadata)),
+                answered,
+                time,
+                version,
+                event.turn_id,
+                event.execution_id,
+                *_NEITHER_REPLACED_NOR_LEFT,
+                int(carried),
+                kept,
+                _json(metadata),
+            ),
         )
         if healed:
             fold.row["heals"] += 1
         if answered:
-            self._calls.answer(fold, entry_id, answered, time, healed=healed)
-        return entry_id
+            self._calls.answer(fold, self._newest, answered, time, healed=healed)
+        return self._newest
 
 
 def _said(content: Any) -> tuple[str, str | None]:
     """A content as text, and as JSON where it is more than text."""
-    return (content, None) if isinstance(content, str) else (spoken(content), _json(content) or "null")
+    return (content, None) if isinstance(content, str) else (spoken(content), to_json(content).decode())
 
 
-def _json(value: Any) -> str | None:
-    return None if value is None or value == {} else to_json(value).decode()
+def _json(metadata: Mapping[str, Any]) -> str | None:
+    return to_json(metadata).decode() if metadata else None

@@ -2,7 +2,6 @@
 
 import sqlite3
 
-from eventsourcing.persistence import StoredEvent
 from pydantic_core import to_json
 
 from turnledger.domain.events import DomainEvent
@@ -10,7 +9,7 @@ from turnledger.infrastructure.following import Position
 from turnledger.infrastructure.lines import DAMAGED
 from turnledger.infrastructure.mapper import digest_of
 from turnledger.infrastructure.read_models.folds import Fold
-from turnledger.infrastructure.read_models.schema import empty_row, insert_statement
+from turnledger.infrastructure.read_models.schema import insert_statement
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.projections.legible import one_line
 from turnledger.projections.timeline import Timeline, TimelineLine, type_named
@@ -22,52 +21,65 @@ _LEFT = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND posi
 _NAME = "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC"
 _TYPE = "SELECT type FROM artifacts WHERE conversation_id = ? AND artifact_id = ?"
 _LEFT = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND position IS NULL"
-_INSERT = insert_statement("events")
-_EMPTY = empty_row("events")
+_INSERT = insert_statement("events", named=False)
 
 
 class EventRows:
-    """Writes the rows of events, in the transaction that is open, each behind what it did to the others."""
+    """Makes the rows of events, each after what it did to the other tables, and writes them once a batch."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._execute = connection.execute
+        self._connection = connection
         self._timeline = _TableTimeline(connection)
+        self._rows: list[tuple[object, ...]] = []
 
-    def told(self, fold: Fold, found: Position, event: DomainEvent) -> None:
+    def told(self, fold: Fold, found: Position, event: DomainEvent, digest: str) -> None:
         line = self._timeline.of(fold.conversation_id, event)
         envelope = event.envelope
-        self._execute(
-            _INSERT,
-            {
-                **self._row(fold, found),
-                "time": utc(envelope.time),
-                "batch": envelope.batch,
-                "kind": line.kind,
-                "text": line.text,
-                "quote": line.quoted(QUOTE_CHARACTERS_MAX) or None,
-                "detail": line.detail or None,
-                "execution_id": envelope.execution_id,
-                "turn_id": envelope.turn_id,
-                "idempotency_key": envelope.idempotency_key,
-                "context": to_json(envelope.context).decode() if envelope.context else None,
-            },
+        self._add(
+            fold,
+            found,
+            digest,
+            utc(envelope.time),
+            envelope.batch,
+            line.kind,
+            line.text,
+            line.quoted(QUOTE_CHARACTERS_MAX) or None,
+            line.detail or None,
+            envelope.execution_id,
+            envelope.turn_id,
+            envelope.idempotency_key,
+            to_json(envelope.context).decode() if envelope.context else None,
         )
 
     def damaged(self, fold: Fold, found: Position, reason: str) -> None:
         """The row of an event that cannot be read, or does not fit the events before it."""
-        self._execute(_INSERT, {**self._row(fold, found), "kind": DAMAGED, "text": one_line(reason)})
+        digest = digest_of(found.row.state)
+        self._add(fold, found, digest, None, None, DAMAGED, one_line(reason), *(None,) * 6)
 
-    def _row(self, fold: Fold, found: Position) -> dict[str, object]:
-        row: StoredEvent = found.row
-        return {
-            **_EMPTY,
-            "position": found.position,
-            "conversation_id": fold.conversation_id,
-            "version": row.originator_version,
-            "event": str(row.topic).removeprefix("turnledger."),
-            "bytes": len(row.state),
-            "digest": digest_of(row.state),
-        }
+    def _add(self, fold: Fold, found: Position, digest: str, *told: object) -> None:
+        row = found.row
+        name = str(row.topic).removeprefix("turnledger.")
+        self._rows.append(
+            (
+                found.position,
+                fold.conversation_id,
+                row.originator_version,
+                *told[:6],
+                name,
+                *told[6:],
+                len(row.state),
+                digest,
+            )
+        )
+
+    def save(self) -> None:
+        """Writes what was told."""
+        self._connection.executemany(_INSERT, self._rows)
+        self._rows.clear()
+
+    def forget(self) -> None:
+        """For when what was told is to be told anew."""
+        self._rows.clear()
 
 
 class _TableTimeline(Timeline):

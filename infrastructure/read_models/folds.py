@@ -35,6 +35,15 @@ class Fold:
         found: str = self.row["conversation_id"]
         return found
 
+    def place_plain(self) -> int | None:
+        """The place in the list of a message at the end that neither calls nor answers, nor is a system's;
+        None where only `placed` can tell."""
+        if self.moved or self.settled.entries != self.row["entries"]:
+            return None
+        entries, systems, others = self.settled
+        self.settled = Settled(entries + 1, systems, others + 1)
+        return systems + others
+
     def unsettle(self) -> None:
         """What was settled may have changed: the next placing looks at all of it."""
         self.settled, self.moved = Settled(), True

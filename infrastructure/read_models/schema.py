@@ -255,10 +255,11 @@ def _triggers(name: str, searched: list[str]) -> str:
     )
 
 
-def insert_statement(name: str) -> str:
-    """An insert of a whole row, its values by the names of their columns."""
+def insert_statement(name: str, *, named: bool = True) -> str:
+    """An insert of a whole row, its values by the names of their columns, or in their order."""
     columns = TABLES[name]
-    return f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join(':' + c for c in columns)})"
+    values = ", ".join(f":{column}" if named else "?" for column in columns)
+    return f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({values})"
 
 
 def empty_row(name: str) -> dict[str, Any]:

@@ -9,6 +9,9 @@ def utc(time: datetime) -> str:
     >>> utc(datetime(2026, 5, 1, 12, tzinfo=UTC))
     '2026-05-01T12:00:00.000000Z'
     """
+    text = time.isoformat(timespec="microseconds")
+    if text.endswith("+00:00"):
+        return text[:-6] + "Z"
     try:
         moved = time.astimezone(UTC)
     except OverflowError:  # at either end of the calendar
