@@ -60,6 +60,7 @@ class Applying:
         for one in found:
             self._apply(one)
         self._folds.save()
+        self._entries.save()
         self._events.save()
 
     def one_by_one(self, found: Sequence[Position]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from turnledger.infrastructure.read_models.file import ReadModelFile
-from turnledger.infrastructure.read_models.schema import KEYS, REBUILT, TABLES
+from turnledger.infrastructure.read_models.schema import KEYS, REBUILT, SEARCHED, TABLES
 
 NAMED_MAX = 20
 
@@ -49,12 +49,24 @@ def compared(followed: ReadModelFile, anew: ReadModelFile, position: int) -> Rea
         if schemas[0].get(name) != schemas[1].get(name):
             comparison.found("sqlite_master", (name,), "differs")
     if comparison.ok:
+        for table in SEARCHED:
+            _check_index(followed, table, comparison)
         for table in REBUILT:
             _compare(followed.connection, anew.connection, table, comparison)
     return comparison
 
 
 _SCHEMA = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+
+
+def _check_index(file: ReadModelFile, table: str, comparison: ReadModelsReport) -> None:
+    """Has FTS5 compare its index with the table."""
+    try:
+        file.connection.execute(f"INSERT INTO {table}_fts ({table}_fts, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise
+        comparison.found(f"{table}_fts", (), "does not index what the table holds")
 
 
 def _compare(

@@ -22,11 +22,17 @@ from turnledger.domain.events import (
 from turnledger.domain.messages import call_id, declared_by
 from turnledger.infrastructure.read_models.calls import CallRows, called
 from turnledger.infrastructure.read_models.folds import Fold
-from turnledger.infrastructure.read_models.schema import insert_statement
+from turnledger.infrastructure.read_models.schema import index_statement, insert_statement
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.projections.legible import one_line, shortened, spoken
 
 OPENING_CHARACTERS_MAX = 120
+_INDEX = index_statement("entries")
+_UNINDEX = (
+    "INSERT INTO entries_fts (entries_fts, rowid, text, called)"
+    " SELECT 'delete', entry_id, text, called FROM entries"
+)
+_REINDEX = "INSERT INTO entries_fts (rowid, text, called) SELECT entry_id, text, called FROM entries"
 _PLAIN = ("user", "assistant")
 _INSERT = insert_statement("entries", named=False)
 _NEITHER_REPLACED_NOR_LEFT = (None, None, None)
@@ -38,11 +44,17 @@ class EntryRows:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._execute = connection.execute
         self._calls = CallRows(connection)
-        self._newest = 0
+        self._newest = self._indexed = 0
 
     def begin(self) -> None:
         """At the beginning of a batch: somebody else may have written in between."""
         self._newest = self._execute("SELECT COALESCE(MAX(entry_id), 0) FROM entries").fetchone()[0]
+        self._indexed = self._newest
+
+    def save(self) -> None:
+        """Lets the search find what is new."""
+        self._execute(_INDEX, (self._indexed,))
+        self._indexed = self._newest
 
     def appended(self, fold: Fold, event: MessageAppended) -> None:
         is_plain = event.role in _PLAIN and not declared_by(event.role, event.metadata)
@@ -70,6 +82,8 @@ class EntryRows:
         if answered != event.call_id:
             fold.unsettle()
         time = utc(event.time)
+        if entry_id <= self._indexed:
+            self._execute(f"{_UNINDEX} WHERE entry_id = ?", (entry_id,))
         self._execute(
             "UPDATE entries SET text = ?, content = ?, metadata = ?, call_id = ?, replaced_at = ?,"
             " replaced_version = ?, state = ? WHERE entry_id = ?",
@@ -83,6 +97,8 @@ class EntryRows:
                 entry_id,
             ),
         )
+        if entry_id <= self._indexed:
+            self._execute(f"{_REINDEX} WHERE entry_id = ?", (entry_id,))
         if position is not None:
             fold.moved = True
         if answered:

@@ -1,6 +1,7 @@
 """Events as rows, each in words: the timeline, which looks up in the tables what it mentions."""
 
 import sqlite3
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -9,15 +10,17 @@ from turnledger.infrastructure.following import Position
 from turnledger.infrastructure.lines import DAMAGED
 from turnledger.infrastructure.mapper import digest_of
 from turnledger.infrastructure.read_models.folds import Fold
-from turnledger.infrastructure.read_models.schema import insert_statement
+from turnledger.infrastructure.read_models.schema import index_statement, insert_statement
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.projections.legible import one_line
 from turnledger.projections.timeline import Timeline, TimelineLine, type_named
 
 QUOTE_CHARACTERS_MAX = 200
+_INDEX = index_statement("events")
 _NAME = "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC"
 _TYPE = "SELECT type FROM artifacts WHERE conversation_id = ? AND artifact_id = ?"
 _LEFT = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND position IS NULL"
+_INDEX = index_statement("events")
 _NAME = "SELECT name FROM calls WHERE conversation_id = ? AND call_id = ? ORDER BY id DESC"
 _TYPE = "SELECT type FROM artifacts WHERE conversation_id = ? AND artifact_id = ?"
 _LEFT = "SELECT '' FROM entries WHERE conversation_id = ? AND entry = ? AND position IS NULL"
@@ -74,8 +77,11 @@ class EventRows:
 
     def save(self) -> None:
         """Writes what was told."""
-        self._connection.executemany(_INSERT, self._rows)
-        self._rows.clear()
+        if self._rows:
+            self._connection.executemany(_INSERT, self._rows)
+            first: Any = self._rows[0][0]
+            self._connection.execute(_INDEX, (first - 1,))
+            self._rows.clear()
 
     def forget(self) -> None:
         """For when what was told is to be told anew."""

@@ -21,6 +21,7 @@ from turnledger.infrastructure.faults import Locked, error_of
 from turnledger.infrastructure.location import Location
 from turnledger.infrastructure.read_models import schema
 
+CACHE_KIB = 64 * 1024
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 MARK = "SELECT position, conversation_id, version, digest, format, made FROM following"
 
@@ -89,6 +90,7 @@ class ReadModelFile:
             )
         # what a power cut takes away is followed again: the position goes with it
         self.connection.execute("PRAGMA synchronous=NORMAL")
+        self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
     def is_empty(self) -> bool:
         return not self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]

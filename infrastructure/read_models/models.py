@@ -120,7 +120,7 @@ class ReadModels:
     ) -> ReadModelsReport:
         """Compares every row with what the log gives anew, as far as the file has followed."""
         with self._file.errors():
-            self._file.connection.execute("BEGIN")  # what is compared is as of one moment
+            self._file.connection.execute("BEGIN IMMEDIATE")  # as of one moment: no other follower goes on
             try:
                 mark = self._file.mark()
                 with ReadModels(self._followed, None) as anew:
@@ -174,9 +174,12 @@ class ReadModels:
             with self._file.transaction():
                 mark = self._file.mark()
                 self._recognize(mark)
-                found = self._followed.behind(mark.position)
-                if to is not None:
-                    found = [one for one in found if one.position <= to]
+                found = [
+                    one
+                    for one in self._followed.behind(mark.position)
+                    # what is delivered a second time is known by its position
+                    if mark.position < one.position and (to is None or one.position <= to)
+                ]
                 if found:
                     apply(self._applying, found)
                     self._note(found[-1])

@@ -196,7 +196,7 @@ _INDEXES: Mapping[str, list[tuple[list[str], bool]]] = {
     "artifacts": [(["conversation_id", "artifact_id"], False), (["conversation_id", "execution_id"], False)],
     "takes": [(["state", "taken_at"], False)],
 }
-_SEARCHED: Mapping[str, list[str]] = {"entries": ["text", "called"], "events": ["text", "detail"]}
+SEARCHED: Mapping[str, list[str]] = {"entries": ["text", "called"], "events": ["text", "detail"]}
 
 
 def create(database: Database, made: str) -> None:
@@ -209,9 +209,8 @@ def create(database: Database, made: str) -> None:
     database.execute(
         "CREATE INDEX idx_entries_call_id ON entries (conversation_id, call_id) WHERE call_id IS NOT NULL"
     )
-    for name, searched in _SEARCHED.items():
+    for name, searched in SEARCHED.items():
         _table(database, name).enable_fts(searched, tokenize="unicode61 remove_diacritics 2")
-        database.executescript(_triggers(name, searched))
     for name, statement in VIEWS.items():
         database.create_view(name, dedent(statement).strip())
     database.execute(
@@ -225,9 +224,8 @@ def drop(database: Database) -> None:
     """Takes everything away again, in the transaction that is open."""
     for view in database.views:
         view.drop()
-    for name in _SEARCHED:
+    for name in SEARCHED:
         if name in database.table_names():
-            database.executescript("".join(f"DROP TRIGGER IF EXISTS {name}_{end};" for end in ("ai", "au")))
             _table(database, name).disable_fts()
     for name in reversed(tuple(TABLES)):
         database.execute(f"DROP TABLE IF EXISTS {name}")
@@ -243,16 +241,13 @@ def _table(database: Database, name: str) -> Table:
     return database.table(name)
 
 
-def _triggers(name: str, searched: list[str]) -> str:
-    """What keeps a search index: sqlite-utils' own would index a row anew whenever its position moves."""
-    columns, key = ", ".join(searched), KEYS[name]
-    old, new = (", ".join(f"{row}.{column}" for column in searched) for row in ("old", "new"))
-    add = f"INSERT INTO {name}_fts (rowid, {columns}) VALUES (new.{key}, {new});"
-    take = f"INSERT INTO {name}_fts ({name}_fts, rowid, {columns}) VALUES ('delete', old.{key}, {old});"
-    return (
-        f"CREATE TRIGGER {name}_ai AFTER INSERT ON {name} BEGIN {add} END;\n"
-        f"CREATE TRIGGER {name}_au AFTER UPDATE OF {columns} ON {name} BEGIN {take} {add} END;\n"
-    )
+def index_statement(name: str) -> str:
+    """Adds the rows behind a key to the search index, all at once.
+
+    With a trigger FTS5 would write to the file at every row.
+    """
+    columns, key = ", ".join(SEARCHED[name]), KEYS[name]
+    return f"INSERT INTO {name}_fts (rowid, {columns}) SELECT {key}, {columns} FROM {name} WHERE {key} > ?"
 
 
 def insert_statement(name: str, *, named: bool = True) -> str:

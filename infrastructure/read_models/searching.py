@@ -61,7 +61,7 @@ class Search:
     limit: int = 20
 
     def __post_init__(self) -> None:
-        if not self.words.strip():
+        if not any(character.isalnum() for character in self.words):
             raise InvalidArgument("give words to search for")
         if self.of == "events" and (self.role or self.tool or self.state):
             raise InvalidArgument("events have no role, tool or state: search entries by these")
