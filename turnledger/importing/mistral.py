@@ -6,13 +6,12 @@ Thinking and references are no part of what was said: they are kept for the prov
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.domain.messages import ROLES, call_id, id_of_call, name_of_call
-from turnledger.importing.pairing import Unanswered
+from turnledger.domain.messages import ROLES
+from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Format, Read, as_item, equal, said
 from turnledger.projections.providers.mistral import CHUNKS_KEY, NAME, PREFIX_KEY, content_of
 
 _MARKS = ("document_url", "reference", "resource_link")
-_NO_ID = "null"  # what the official library gives a call without one
 
 
 def read(messages: Sequence[Any], start: int = 0) -> Iterator[Read]:
@@ -30,24 +29,14 @@ def _is_readable(message: Any) -> bool:
 
 def _read(message: Mapping[str, Any], index: int, unanswered: Unanswered) -> dict[str, Any]:
     found = dict(message)
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and all(isinstance(call, Mapping) for call in calls):
-        found["tool_calls"] = [_with_id(call, index, place, unanswered) for place, call in enumerate(calls)]
+    if message.get("role") == "user":
+        unanswered.forget()
+    if "tool_calls" in message:
+        found["tool_calls"] = unanswered.declared(message["tool_calls"], index)
     if message.get("role") == "tool":
-        found["tool_call_id"] = unanswered.answer(message.get("name"), _given(message.get("tool_call_id")))
+        found["tool_call_id"] = unanswered.answer(message.get("name"), given_id(message.get("tool_call_id")))
     known = {PREFIX_KEY: True} if found.pop(PREFIX_KEY, None) is True else {}
     return _with_chunks(found, known)
-
-
-def _with_id(call: Mapping[str, Any], index: int, place: int, unanswered: Unanswered) -> dict[str, Any]:
-    """A call with the id that it has, or one of its place."""
-    given = _given(id_of_call(call))
-    return {**call, "id": unanswered.declare(index, place, name_of_call(call), given)}
-
-
-def _given(value: Any) -> str | None:
-    usable = call_id(value)
-    return None if usable == _NO_ID else usable
 
 
 def _with_chunks(message: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:

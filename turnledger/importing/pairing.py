@@ -1,6 +1,17 @@
 """Calls and results without ids: each call gets one of its place, each result that of the call it answers."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from turnledger.domain.messages import call_id, id_of_call, name_of_call
+
+_NO_ID = "null"  # what Mistral's library writes for none
+
+
+def given_id(value: Any) -> str | None:
+    """An id as it was given, None for what is none."""
+    usable = call_id(value)
+    return None if usable == _NO_ID else usable
 
 
 class Unanswered:
@@ -18,12 +29,21 @@ class Unanswered:
         self._open.append((name, call_id))
         return call_id
 
+    def declared(self, calls: Any, index: int) -> Any:
+        """A message's calls in OpenAI's shape, each with an id; what is no list of calls as it is."""
+        if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
+            return calls
+        return [
+            {**call, "id": self.declare(index, place, name_of_call(call), given_id(id_of_call(call)))}
+            for place, call in enumerate(calls)
+        ]
+
     def answer(self, name: Any = None, given: str | None = None) -> str | None:
         """The id of the call that a result answers: its own where it has one; None where no call is open."""
-        for place, (declared, call_id) in enumerate(self._open):
-            if call_id == given or (given is None and name in (None, declared)):
+        for place, (declared, open_id) in enumerate(self._open):
+            if open_id == given or (given is None and name in (None, declared)):
                 del self._open[place]
-                return call_id
+                return open_id
         return given
 
     def forget(self) -> None:
