@@ -74,7 +74,7 @@ def test_messages_read_later_are_those_that_reading_all_gives(format: str) -> No
         assert list(FORMATS[format].read(messages, start)) == later
 
 
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[Any] = st.sampled_from(
     [None, 0, 1.5, True, "", "x", [], {}, [[]], [None], {"type": "text"}, {"role": "user"}, ["text"], [7, {}]]
 )
 
@@ -98,7 +98,7 @@ def broken(draw: st.DrawFn) -> tuple[str, list[Any]]:
         for step in path:
             holder = holder[step]
         if draw(st.booleans()):
-            holder[key] = draw(ODD)
+            holder[key] = copy.deepcopy(draw(ODD))
         else:
             del holder[key]
     return format, messages

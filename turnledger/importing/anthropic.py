@@ -79,7 +79,8 @@ def _with_blocks(message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
     """The message; with its blocks, where the provider would not make the same of it again."""
     if message["role"] in ("user", "assistant", "system", "tool"):
         item = as_item(message)
-        if not equal(blocks_of(item, own_ids(item)), blocks):
+        nameless = message["role"] == "tool" and item.call_id is None
+        if nameless or not equal(blocks_of(item, own_ids(item)), blocks):
             known = message["metadata"].get(NAME, {})
             message["metadata"] = {**message["metadata"], NAME: {**known, BLOCKS_KEY: blocks}}
     if not message["metadata"]:

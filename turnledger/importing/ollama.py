@@ -78,8 +78,9 @@ def marks(message: Mapping[str, Any]) -> bool:
 def _is_own(call: Mapping[str, Any]) -> bool:
     """Whether it is a call without an id, its arguments a map."""
     function = call.get("function")
-    named = call.keys().isdisjoint(("id", "tool_call_id")) and isinstance(function, Mapping)
-    return named and isinstance(function.get("arguments"), Mapping)
+    if not call.keys().isdisjoint(("id", "tool_call_id")) or not isinstance(function, Mapping):
+        return False
+    return isinstance(function.get("arguments"), Mapping)
 
 
 FORMAT = Format(NAME, read, marks)
