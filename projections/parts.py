@@ -6,7 +6,7 @@ part that it does not take is for `providers.table`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from turnledger.projections.media import standard
@@ -145,10 +145,40 @@ def _image_url(block: Mapping[str, Any]) -> Part | None:
 
 
 def _audio(block: Mapping[str, Any]) -> Part | None:
+    if isinstance(block.get("input_audio"), str):
+        return _spoken(block["input_audio"], block)
     audio = _map(block.get("input_audio"))
     sound = _string(audio.get("format"))
     mime = {"mp3": "audio/mpeg"}.get(sound, f"audio/{sound}") if sound else None
     return _at(None, block, "audio", mime=mime, data=audio.get("data"))
+
+
+def _spoken(sound: str, block: Mapping[str, Any]) -> Part | None:
+    """Mistral's audio: a URL, or the data itself."""
+    is_url = sound.startswith(("data:", "http:", "https:"))
+    return _at(sound if is_url else None, block, "audio", data=None if is_url else sound)
+
+
+def _resource(block: Mapping[str, Any]) -> Part | None:
+    """Mistral's resource, a chunk with its address, and that of MCP."""
+    held = _map(block.get("resource"))
+    inner = part_of(block.get("content")) if "content" in block else None
+    name = _string(block.get("uri")) or _string(held.get("uri"))
+    if isinstance(held.get("text"), str):
+        return Part("document", held["text"], "text/plain", name=name, given=block)
+    if inner and inner.kind == "text":
+        return Part("document", inner.text, "text/plain", name=name, given=block)
+    return (
+        replace(inner, name=name, given=block)
+        if inner
+        else _at(None, block, mime=held.get("mimeType"), data=held.get("blob"), name=name)
+    )
+
+
+def _resource_link(block: Mapping[str, Any]) -> Part | None:
+    return _at(
+        block.get("uri"), block, mime=block.get("mimeType"), name=block.get("name") or block.get("uri")
+    )
 
 
 def _file(block: Mapping[str, Any]) -> Part | None:
@@ -252,6 +282,8 @@ _TAGGED: Mapping[str, _Reader] = {
     "file": _file,
     "input_file": _file,
     "document_url": _document_url,
+    "resource": _resource,
+    "resource_link": _resource_link,
 }
 _KEYED: Mapping[str, _Reader] = {
     "text": _text,

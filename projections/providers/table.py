@@ -35,6 +35,12 @@ TAKES: Mapping[str, Mapping[str, tuple[Kind, ...]]] = {
         "assistant": ("text", "image"),
         "tool": ("text", "image", "document"),
     },
+    "mistral": {
+        "system": ("text",),
+        "user": ("text", "image", "audio", "document"),
+        "assistant": ("text",),
+        "tool": ("text", "image", "document"),
+    },
 }
 
 Block = dict[str, Any]

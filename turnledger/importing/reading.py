@@ -80,7 +80,8 @@ def with_blocks(
     """A read message; with its blocks, where the provider would not make the same of it again."""
     if message["role"] in ROLES:
         item = as_item(message)
-        if not equal(blocks_of(item, own_ids(item)), blocks):
+        nameless = message["role"] == "tool" and item.call_id is None
+        if nameless or not equal(blocks_of(item, own_ids(item)), blocks):
             known = message["metadata"].get(provider, {})
             message["metadata"] = {**message["metadata"], provider: {**known, BLOCKS_KEY: blocks}}
     if not message["metadata"]:
