@@ -17,6 +17,7 @@ from turnledger import ConversationStore, InvalidMessage, normalize
 from turnledger.domain.messages import read_message
 from turnledger.domain.pairing import Item
 from turnledger.importing import FORMATS, read_messages
+from turnledger.projections.media import in_json
 from turnledger.projections.parts import parts_of
 from turnledger.projections.providers import PROVIDERS, RENDERINGS
 from turnledger.projections.providers.arguments import arguments_map
@@ -214,6 +215,6 @@ def test_the_parts_of_these_tests_are_known_but_for_one() -> None:
 def test_every_part_but_thoughts_reaches_every_provider() -> None:
     for provider, part in product(PROVIDERS, PARTS):
         kind = next(iter(parts_of([part]) or ()), None)
-        sent = json.dumps(request_of(provider, [{"role": "user", "content": [part]}]))
+        sent = json.dumps(request_of(provider, [{"role": "user", "content": [part]}]), default=in_json)
         blank = kind is not None and (kind.kind == "reasoning" or kind.text == " ")
         assert ('"user"' in sent and len(sent) > len('{"messages": []}')) or blank

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, mistral, ollama, openai_chat
+from turnledger.importing import anthropic, bedrock_converse, gemini, mistral, ollama, openai_chat
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -14,11 +14,13 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        bedrock_converse.FORMAT,
+        gemini.FORMAT,
         mistral.FORMAT,
         ollama.FORMAT,
     )
 }
-ALIASES: Mapping[str, str] = {}
+ALIASES: Mapping[str, str] = {"bedrock": bedrock_converse.FORMAT.name}
 DEFAULT_FORMAT = openai_chat.FORMAT.name
 _LOOKED_AT_MAX = 1_000
 
