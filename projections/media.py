@@ -11,7 +11,7 @@ def base64_text(data: bytes | bytearray | memoryview) -> str:
 
 
 def bytes_of(text: object) -> bytes | None:
-    """The bytes of a base64 text in either alphabet, padded or not; None for none, and for what is no such text.
+    """The bytes of a base64 text in either alphabet, padded or not; None for what is none, or empty.
 
     >>> bytes_of("c2ln"), bytes_of("-_8"), bytes_of("no bytes")
     (b'sig', b'\\xfb\\xff', None)
@@ -33,7 +33,7 @@ def standard(text: str) -> str:
 
 
 def in_json(value: object) -> str:
-    """What `json.dumps` writes for bytes, as its `default`. Raises TypeError for what JSON has no words for."""
+    """What `json.dumps` writes for bytes, as its `default`; raises TypeError for another object."""
     if isinstance(value, bytes | bytearray | memoryview):
         return base64_text(value)
     raise TypeError(f"JSON has no words for a {type(value).__name__!r}")

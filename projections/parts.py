@@ -255,7 +255,11 @@ def _converse(kind: Kind) -> Callable[[Mapping[str, Any]], Part | None]:
 
     def read(block: Mapping[str, Any]) -> Part | None:
         inner = _map(block.get(kind))
-        source, ending, name = _map(inner.get("source")), _string(inner.get("format")) or "", inner.get("name")
+        source, ending, name = (
+            _map(inner.get("source")),
+            _string(inner.get("format")) or "",
+            inner.get("name"),
+        )
         texts = source.get("content") if isinstance(source.get("content"), list) else [source]
         text = "\n".join(str(_map(one)["text"]) for one in texts or () if "text" in _map(one))
         if kind == "document" and text:

@@ -106,7 +106,13 @@ BEDROCK: list[dict[str, Any]] = [
                     "type": "server_tool_use",
                 }
             },
-            {"toolResult": {"toolUseId": "srv_1", "content": [{"text": "found"}], "type": "nova_grounding_result"}},
+            {
+                "toolResult": {
+                    "toolUseId": "srv_1",
+                    "content": [{"text": "found"}],
+                    "type": "nova_grounding_result",
+                }
+            },
             {
                 "citationsContent": {
                     "content": [{"text": "It is red."}],
@@ -130,7 +136,10 @@ GEMINI: list[dict[str, Any]] = [
         "parts": [
             {"text": "what is it?"},
             {"inlineData": {"mimeType": "image/png", "data": "eA==", "displayName": "cat"}},
-            {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://pets/cat.mp4"}, "videoMetadata": {"fps": 2}},
+            {
+                "fileData": {"mimeType": "video/mp4", "fileUri": "gs://pets/cat.mp4"},
+                "videoMetadata": {"fps": 2},
+            },
         ],
     },
     {

@@ -1,6 +1,6 @@
 """The sendable list as messages of Bedrock's Converse: `client.converse(modelId=..., **request)`.
 
-boto3 writes bytes as base64 itself, so here images, documents, and reasoning that was redacted are `bytes`: the log and
+boto3 writes bytes as base64 itself, so here images, documents and redacted reasoning are `bytes`: the log and
 JSON files hold them as base64 text. System messages are the `system` list; results are `toolResult` blocks,
 first in the user's turn. Documents have names of their own in one request, and a text beside them.
 """
@@ -15,6 +15,16 @@ from turnledger.domain.values import copied
 from turnledger.projections.media import base64_text, bytes_of
 from turnledger.projections.parts import MEDIA, MIME_OF_ENDING, Part, noted, part_of
 from turnledger.projections.providers.arguments import arguments_map
+from turnledger.projections.providers.bedrock_blocks import (
+    CALL,
+    FORMATS,
+    REASONING,
+    RESULT,
+    STATUS,
+    is_call,
+    sendable_blocks,
+    sendable_inside,
+)
 from turnledger.projections.providers.keeping import Block, has_failed, kept_blocks, known_to, with_calls_left
 from turnledger.projections.providers.naming import call_ids, fitting_name
 from turnledger.projections.providers.table import spelled
@@ -22,14 +32,6 @@ from turnledger.projections.providers.turns import OPENING_TEXT, alternating
 
 NAME = "bedrock-converse"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
-CALL, RESULT, STATUS, REASONING = "toolUse", "toolResult", "status", "reasoningContent"
-FORMATS: Mapping[str, tuple[str, ...]] = {
-    "image": ("png", "jpeg", "gif", "webp"),
-    "document": ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md"),
-    "video": ("mkv", "mov", "mp4", "webm", "flv", "mpeg", "mpg", "wmv", "three_gp"),
-    "audio": ("mp3", "opus", "wav", "aac", "flac", "mp4", "ogg", "mkv", "mka", "x-aac", "m4a", "mpeg", "mpga")
-    + ("pcm", "webm"),
-}
 _NAME_MAX = 200
 
 
@@ -60,13 +62,8 @@ def blocks_of(item: Item, ids: Mapping[str, str]) -> list[Block]:
         blocks = spelled(item, NAME, _spell) + [_call(call, ids) for call in item.calls]
     else:
         blocks = with_calls_left(copied(kept), item, is_call, lambda call, block: _call(call, ids, block))
-    blocks = _saying(blocks)
+    blocks = sendable_blocks(blocks)
     return _trimmed(blocks) if item.role == "assistant" else _with_text(blocks)
-
-
-def is_call(block: Block) -> bool:
-    """Whether a block is a call that waits for its result here; a server's tool answers its own."""
-    return isinstance(block.get(CALL), dict) and "type" not in block[CALL]
 
 
 def _call(call: Call, ids: Mapping[str, str], block: Mapping[str, Any] | None = None) -> Block:
@@ -79,39 +76,16 @@ def _call(call: Call, ids: Mapping[str, str], block: Mapping[str, Any] | None = 
 
 def _result(item: Item, ids: Mapping[str, str]) -> Block:
     given = (kept_blocks(NAME, item.metadata) or [{}])[0].get(RESULT)
-    result: Block = copied(given) if isinstance(given, dict) else {}
-    if isinstance(result.get("content"), list):
-        result["content"] = _saying([one for one in result["content"] if isinstance(one, dict)])
-    else:
-        parts = spelled(item, NAME, _spell) if isinstance(item.content, list) else [{"text": item.text}]
-        result["content"] = _saying(parts)
+    kept = copied(given) if isinstance(given, dict) and isinstance(given.get("content"), list) else None
+    content, shown = kept["content"] if kept else _content(item), (kept or {}).get(STATUS)
+    if kept is None:
         shown = "error" if has_failed(item) else known_to(NAME, item.metadata).get(STATUS)
-        result |= {STATUS: shown} if shown in ("error", "success") else {}
-    return {RESULT: {**result, "toolUseId": ids[str(item.call_id)]}}
+    status = {STATUS: shown} if shown in ("error", "success") else {}
+    return {RESULT: {"toolUseId": ids[str(item.call_id)], "content": sendable_inside(content)} | status}
 
 
-def _saying(blocks: list[Block]) -> list[Block]:
-    """Blocks that the service takes: no blank text, no bytes that are none, no break in a cache of nothing."""
-    found = [sound for block in blocks if (sound := _sound(block)) is not None]
-    return found if any("cachePoint" not in block for block in found) else []
-
-
-def _sound(block: Block) -> Block | None:
-    if not block or ("text" in block and not _is_said(block["text"])):
-        return None
-    part = part_of(block)
-    if part and part.kind in MEDIA and part.data is not None and bytes_of(part.data) is None:
-        return {"text": noted(part)}
-    return None if _holds_no_bytes(block) else block
-
-
-def _is_said(text: Any) -> bool:
-    return isinstance(text, str) and bool(text.strip())
-
-
-def _holds_no_bytes(block: Block) -> bool:
-    redacted = block[REASONING].get("redactedContent") if isinstance(block.get(REASONING), dict) else None
-    return redacted is not None and bytes_of(redacted) is None
+def _content(item: Item) -> list[Block]:
+    return spelled(item, NAME, _spell) if isinstance(item.content, list) else [{"text": item.text}]
 
 
 def _trimmed(blocks: list[Block]) -> list[Block]:

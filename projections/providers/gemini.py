@@ -1,7 +1,7 @@
 """The sendable list as Gemini contents: `client.models.generate_content(model=..., **request)`.
 
-All of it is JSON in the service's own spelling (`functionCall`, `inlineData`); bytes are base64 text, which the
-official library decodes. System messages are the `system_instruction` of the config. Results are
+All of it is JSON in the service's own spelling (`functionCall`, `inlineData`); bytes are base64 text, which
+the official library decodes. System messages are the `system_instruction` of the config. Results are
 `functionResponse` parts, first in the user's turn, as many as the calls and in their order. A signature comes
 back on the very part that bore it. An id is sent with a call and its response, save where Gemini itself
 made the call without one.
@@ -17,8 +17,17 @@ from turnledger.domain.messages import SYSTEM_ROLES
 from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
 from turnledger.projections.media import base64_text, bytes_of
-from turnledger.projections.parts import MEDIA, MIME_OF_ENDING, Part, noted, part_of
+from turnledger.projections.parts import MEDIA, MIME_OF_ENDING, Part
 from turnledger.projections.providers.arguments import arguments_map
+from turnledger.projections.providers.gemini_parts import (
+    CALL,
+    RESPONSE,
+    SIGNATURE,
+    is_call,
+    sendable_part,
+    sendable_parts,
+    sendable_response,
+)
 from turnledger.projections.providers.keeping import (
     Block,
     declared_ids,
@@ -33,11 +42,7 @@ from turnledger.projections.providers.turns import OPENING_TEXT, alternating
 
 NAME = "gemini"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
-CALL, RESPONSE, SIGNATURE = "functionCall", "functionResponse", "thoughtSignature"
 RESPONSE_KEY, RESULT, ERROR, WHOLE = "response", "result", "error", "map"
-DATA_KEYS = frozenset(
-    ("text", "inlineData", "fileData", CALL, RESPONSE, "executableCode", "codeExecutionResult")
-) | {"toolCall", "toolResponse"}
 # what the service documents for a call that another model made: without it newer models refuse the turn
 UNSIGNED = "skip_thought_signature_validator"
 
@@ -54,7 +59,7 @@ class Sent(NamedTuple):
 
 
 def rendered(items: list[Item]) -> tuple[list[Block], dict[str, Any]]:
-    """The contents, and the keyword arguments of one request (beside the model and the rest of the config)."""
+    """The contents, and the keyword arguments of one request (beside the model and other config)."""
     nameless = {call_id for item in items for call_id in _without_ids(item)}
     calls = {
         call.call_id: Sent(None if call.call_id in nameless else call.call_id, _name(call))
@@ -92,23 +97,21 @@ def blocks_of(item: Item, calls: Mapping[str, Sent]) -> list[Block]:
         return [_response(item, calls[str(item.call_id)])]
     kept = kept_blocks(NAME, item.metadata)
     if kept is None:
-        return _whole(spelled(item, NAME, _spell)) + _unsigned([_call(one, calls) for one in item.calls])
+        return sendable_parts(spelled(item, NAME, _spell)) + _unsigned(
+            [_call(one, calls) for one in item.calls]
+        )
 
     def sent(call: Call, block: Block) -> Block:
         return {**block, **_named(block[CALL], calls[call.call_id])} if block else _call(call, calls)
 
-    return _whole(with_calls_left(copied(kept), item, is_call, sent))
-
-
-def is_call(block: Block) -> bool:
-    return isinstance(block.get(CALL), dict)
+    return sendable_parts(with_calls_left(copied(kept), item, is_call, sent))
 
 
 def _without_ids(item: Item) -> Iterator[str]:
     """The calls that Gemini itself made without an id."""
     shown = [block for block in kept_blocks(NAME, item.metadata) or () if is_call(block)]
     for call_id, block in zip(declared_ids(item), shown, strict=False):
-        if "id" not in block[CALL] and isinstance(call_id, str):
+        if call_id and "id" not in block[CALL]:
             yield call_id
 
 
@@ -140,13 +143,11 @@ def _unsigned(calls: list[Block]) -> list[Block]:
 
 def _response(item: Item, sent: Sent) -> Block:
     """A result as it was kept, or in the service's words: `result` or `error`, and the media beside it."""
-    kept = (kept_blocks(NAME, item.metadata) or [{}])[0]
-    given = kept.get(RESPONSE)
-    function = copied(given) if isinstance(given, dict) else _answer(item)
+    given = (kept_blocks(NAME, item.metadata) or [{}])[0]
+    kept = sendable_response(given.get(RESPONSE))
+    function = (kept if "response" in kept else _answer(item)) | {"name": sent.name}
     function.pop("id", None)
-    if not isinstance(function.get("response"), dict):
-        function["response"] = {RESULT: item.text}
-    return copied(kept) | {RESPONSE: _id_of(sent) | function | {"name": sent.name}}
+    return sendable_part(given, {RESPONSE: _id_of(sent) | function})
 
 
 def _answer(item: Item) -> Block:
@@ -166,26 +167,6 @@ def _loaded(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _whole(parts: list[Block]) -> list[Block]:
-    """Parts without the empty ones; none where all are thoughts."""
-    found = [sound for part in parts if (sound := _sound(part)) is not None]
-    return found if any(part.get("thought") is not True for part in found) else []
-
-
-def _sound(part: Block) -> Block | None:
-    """A part that the service takes: its bytes are such, and it holds something; None where it does not."""
-    if SIGNATURE in part and bytes_of(part[SIGNATURE]) is None:
-        part = {key: value for key, value in part.items() if key != SIGNATURE}
-    read = part_of(part)
-    if read and read.kind in MEDIA and read.data is not None and bytes_of(read.data) is None:
-        return {"text": noted(read)}
-    if not part.keys().isdisjoint(DATA_KEYS - {"text"}):
-        return part
-    if isinstance(part.get("text"), str) and part["text"]:
-        return part
-    return {**part, "text": ""} if SIGNATURE in part else None
 
 
 def _spell(part: Part) -> Block | None:
@@ -212,8 +193,7 @@ def _own(part: Part, key: str) -> Block | None:
     given = part.given
     if key not in given or not given.keys() <= _BESIDE_MEDIA | {key}:
         return None
-    held = given[key] if isinstance(given[key], dict) else {key: given[key]}
-    return dict(given) if all(isinstance(one, str) for one in held.values()) else None
+    return dict(given)
 
 
 def _is_shown(mime: str | None) -> bool:

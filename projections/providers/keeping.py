@@ -33,11 +33,12 @@ def has_failed(item: Item) -> bool:
     return item.metadata.get(ERROR_KEY) is True
 
 
-def declared_ids(item: Item) -> list[Any]:
-    """The ids of a turn's calls as they were declared, those that normalization dropped too."""
+def declared_ids(item: Item) -> list[str | None]:
+    """The ids of a turn's calls as declared, those dropped too; None for what is no id."""
     given = item.metadata.get("tool_calls")
     calls = given if isinstance(given, list | tuple) else ()
-    return [call.get("tool_call_id") for call in calls if isinstance(call, Mapping)]
+    ids = [call.get("tool_call_id") for call in calls if isinstance(call, Mapping)]
+    return [one if isinstance(one, str) else None for one in ids]
 
 
 def with_calls_left(
@@ -53,6 +54,6 @@ def with_calls_left(
     for block in blocks:
         if not is_call(block):
             found.append(block)
-        elif declared and (call := left.pop(declared.pop(0), None)):
+        elif declared and (call := left.pop(declared.pop(0) or "", None)):
             found.append(sent(call, block))
     return found + [sent(call, {}) for call in left.values()]

@@ -1,8 +1,8 @@
 """Requests of Bedrock's Converse: botocore's own validation, the limits of its service model, rules of order.
 
-The rules that the model does not express are those that the service names when it refuses: "The text field in the
-ContentBlock object is blank", "Expected toolResult blocks for the following Ids", "The document file name can only
-contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets".
+The rules that the model does not express are those that the service names when it refuses: "The text field in
+the ContentBlock object is blank", "Expected toolResult blocks for the following Ids", "The document file name
+can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets".
 """
 
 import json

@@ -1,8 +1,9 @@
 """Requests of Gemini's generate_content.
 
-The rules of order are those that the service names when it refuses: "ensure that function call turn comes immediately
-after a user turn or after a function response turn", "the number of function response parts is equal to the number of
-function call parts of the function call turn", "required oneof field 'data' must have one initialized field".
+The rules of order are those that the service names when it refuses: "ensure that function call turn comes
+immediately after a user turn or after a function response turn", "the number of function response parts is
+equal to the number of function call parts of the function call turn", "required oneof field 'data' must have
+one initialized field".
 """
 
 import re

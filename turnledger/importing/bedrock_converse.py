@@ -1,8 +1,8 @@
 """Messages of Bedrock's Converse: blocks that are told apart by their one key.
 
-Bytes, as boto3 gives them, are read as base64 text. A user message that holds results becomes a tool message for
-each, then the rest. Reasoning, breaks in the cache and a server's own tools are no part of what was said: they
-are kept for the provider of the same name.
+Bytes, as boto3 gives them, are read as base64 text. A user message that holds results becomes a tool message
+for each, then the rest. Reasoning, breaks in the cache and a server's own tools are no part of what was said:
+they are kept for the provider of the same name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,16 +11,15 @@ from typing import Any
 from turnledger.domain.values import LEVELS_MAX, json_text
 from turnledger.importing.reading import Format, Read, beyond, said, with_blocks
 from turnledger.projections.media import base64_text
-from turnledger.projections.providers.bedrock_converse import (
+from turnledger.projections.providers.bedrock_blocks import (
     CALL,
     FORMATS,
-    NAME,
     REASONING,
     RESULT,
     STATUS,
-    blocks_of,
     is_call,
 )
+from turnledger.projections.providers.bedrock_converse import NAME, blocks_of
 from turnledger.projections.providers.keeping import ERROR_KEY
 
 _MESSAGE_KEYS = ("role", "content", "metadata")
@@ -69,16 +68,12 @@ def _result(block: Mapping[str, Any]) -> dict[str, Any]:
 def _said(message: Mapping[str, Any], blocks: list[Any]) -> dict[str, Any]:
     """A message without its results; calls are those of an assistant alone."""
     role = message.get("role")
-    calls = [block[CALL] for block in blocks if role == "assistant" and _is_call(block)]
+    calls = [block[CALL] for block in blocks if role == "assistant" and is_call(block)]
     spoken = [_plain(block) for block in blocks if not _is_work(block, role)]
     read: dict[str, Any] = {"role": role, "content": said(spoken, str(role)), "metadata": _metadata(message)}
     if calls:
         read["tool_calls"] = [_call(call) for call in calls]
     return with_blocks(read, blocks, NAME, blocks_of)
-
-
-def _is_call(block: Any) -> bool:
-    return isinstance(block, dict) and is_call(block)
 
 
 def _is_work(block: Any, role: Any) -> bool:

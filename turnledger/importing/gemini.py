@@ -1,8 +1,8 @@
 """Gemini contents, as the service spells them and as its libraries dump them: parts told apart.
 
-Keys with underscores are read as their spelling in the service's JSON, bytes as base64 text. Calls without ids get
-one of their place, and a response without one is that of a call of its name. Thoughts, executed code and
-signatures are no part of what was said: they are kept for the provider of the same name.
+Keys with underscores are read as their spelling in the service's JSON, bytes as base64 text. Calls without
+ids get one of their place, and a response without one is that of a call of its name. Thoughts, executed code
+and signatures are no part of what was said: they are kept for the provider of the same name.
 """
 
 import re
@@ -16,18 +16,15 @@ from turnledger.importing.reading import Format, Read, beyond, said, with_blocks
 from turnledger.projections.media import base64_text
 from turnledger.projections.parts import part_of
 from turnledger.projections.providers.gemini import (
-    CALL,
-    DATA_KEYS,
     ERROR,
     NAME,
-    RESPONSE,
     RESPONSE_KEY,
     RESULT,
-    SIGNATURE,
     WHOLE,
     Sent,
     blocks_of,
 )
+from turnledger.projections.providers.gemini_parts import CALL, DATA_KEYS, RESPONSE, SIGNATURE
 from turnledger.projections.providers.keeping import ERROR_KEY
 
 _ROLES = {"model": "assistant", "function": "user", "tool": "user"}
@@ -97,7 +94,8 @@ class _Reader:
 
 def _output(response: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What a function gave, and what of its spelling is to be kept."""
-    given, metadata = response.get("response"), {}
+    given = response.get("response")
+    metadata: dict[str, Any] = {}
     output = given
     if isinstance(given, Mapping) and len(given) == 1 and (key := next(iter(given))) in _OUTPUTS:
         output = given[key]
@@ -108,7 +106,8 @@ def _output(response: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     elif isinstance(given, Mapping):
         metadata[NAME] = {RESPONSE_KEY: WHOLE}
     text = output if isinstance(output, str) else "" if output is None else json_text(output)
-    media = [part for part in response.get("parts") or () if part_of(part)]
+    given_parts = response.get("parts")
+    media = [part for part in given_parts if part_of(part)] if isinstance(given_parts, list) else []
     return ([{"text": text}, *media] if text else media) if media else text, metadata
 
 
