@@ -105,7 +105,11 @@ def _trimmed(blocks: list[Block]) -> list[Block]:
 
 
 def _without_blanks(blocks: list[Block]) -> list[Block]:
-    return [block for block in blocks if block["type"] != "text" or str(block.get("text") or "").strip()]
+    return [block for block in blocks if block["type"] != "text" or _is_said(block.get("text"))]
+
+
+def _is_said(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _spell(part: Part) -> Block | None:
