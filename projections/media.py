@@ -1,6 +1,37 @@
-"""Bytes as base64 text and back: the log holds JSON, some clients want the bytes themselves."""
+"""Media types by their ending, and bytes as base64 text: the log holds JSON, some clients want the bytes."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
+
+MIME_OF_ENDING: Mapping[str, str] = {
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "html": "text/html",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "mkv": "video/x-matroska",
+    "mov": "video/quicktime",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+    "flv": "video/x-flv",
+    "mpeg": "video/mpeg",
+    "wmv": "video/x-ms-wmv",
+    "three_gp": "video/3gpp",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+    "aac": "audio/aac",
+    "opus": "audio/opus",
+}
 
 _URL_SAFE = str.maketrans("-_", "+/")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from turnledger.projections.media import standard
+from turnledger.projections.media import MIME_OF_ENDING, standard
 
 Kind = Literal["text", "image", "audio", "video", "document", "refusal", "reasoning"]
 MEDIA: tuple[Kind, ...] = ("image", "audio", "video", "document")
@@ -219,35 +219,6 @@ def _uri(block: Mapping[str, Any]) -> Part | None:
 
 
 _GEMINI_FILES = "https://generativelanguage.googleapis.com/"
-MIME_OF_ENDING: Mapping[str, str] = {
-    "png": "image/png",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "pdf": "application/pdf",
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "html": "text/html",
-    "txt": "text/plain",
-    "md": "text/markdown",
-    "mkv": "video/x-matroska",
-    "mov": "video/quicktime",
-    "mp4": "video/mp4",
-    "webm": "video/webm",
-    "flv": "video/x-flv",
-    "mpeg": "video/mpeg",
-    "wmv": "video/x-ms-wmv",
-    "three_gp": "video/3gpp",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "ogg": "audio/ogg",
-    "flac": "audio/flac",
-    "aac": "audio/aac",
-    "opus": "audio/opus",
-}
 
 
 def _converse(kind: Kind) -> Callable[[Mapping[str, Any]], Part | None]:

@@ -12,8 +12,8 @@ from typing import Any
 from turnledger.domain.messages import SYSTEM_ROLES
 from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
-from turnledger.projections.media import base64_text, bytes_of
-from turnledger.projections.parts import MEDIA, MIME_OF_ENDING, Part, noted, part_of
+from turnledger.projections.media import MIME_OF_ENDING, base64_text, bytes_of
+from turnledger.projections.parts import MEDIA, Part, noted, part_of
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.bedrock_blocks import (
     CALL,

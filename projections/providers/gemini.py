@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from turnledger.domain.messages import SYSTEM_ROLES
 from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
-from turnledger.projections.media import base64_text, bytes_of
-from turnledger.projections.parts import MEDIA, MIME_OF_ENDING, Part
+from turnledger.projections.media import MIME_OF_ENDING, base64_text, bytes_of
+from turnledger.projections.parts import MEDIA, Part
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.gemini_parts import (
     CALL,
