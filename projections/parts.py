@@ -198,6 +198,7 @@ _TAGGED: Mapping[str, _Reader] = {
     "document": _sourced,
     "image_url": _image_url,
     "input_image": _image_url,
+    "computer_screenshot": _image_url,
     "input_audio": _audio,
     "file": _file,
     "input_file": _file,
