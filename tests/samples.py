@@ -51,6 +51,56 @@ ANTHROPIC: list[dict[str, Any]] = [
         ],
     },
 ]
+MISTRAL: list[dict[str, Any]] = [
+    {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "what is it?"},
+            {"type": "image_url", "image_url": "https://a.b/c.png"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA==", "detail": "low"}},
+            {"type": "document_url", "document_url": "https://a.b/d.pdf", "document_name": "d.pdf"},
+            {"type": "input_audio", "input_audio": "eA=="},
+            {"type": "file", "file_id": "f-1"},
+            {"type": "resource_link", "uri": "https://a.b/e", "metadata": {"page": 2}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "signature": "c2ln"},
+            {"type": "text", "text": "I look."},
+        ],
+        "tool_calls": [
+            {
+                "id": "D681PevKs",
+                "type": "function",
+                "function": {"name": "look", "arguments": '{"at": "cat"}'},
+            },
+            {"id": "000000002", "type": "function", "function": {"name": "sniff", "arguments": "{}"}},
+        ],
+    },
+    {
+        "role": "tool",
+        "name": "look",
+        "tool_call_id": "D681PevKs",
+        "content": [
+            {"type": "text", "text": "see"},
+            {"type": "resource", "uri": "cat://1", "content": {"type": "text", "text": "a cat"}},
+        ],
+    },
+    {"role": "tool", "name": "sniff", "tool_call_id": "000000002", "content": "warm"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "It is red"},
+            {"type": "reference", "reference_ids": [1, "b"]},
+            {"type": "text", "text": "."},
+        ],
+    },
+    {"role": "user", "content": "In verse?"},
+    {"role": "assistant", "content": "Red ", "prefix": True},
+]
 OPENAI: list[dict[str, Any]] = [
     {"role": "developer", "content": "in verse"},
     {
@@ -182,6 +232,7 @@ RESPONSES: list[dict[str, Any]] = [
 
 SAMPLES: Mapping[str, list[dict[str, Any]]] = {
     "anthropic": ANTHROPIC,
+    "mistral": MISTRAL,
     "openai-chat": OPENAI,
     "openai-responses": RESPONSES,
 }

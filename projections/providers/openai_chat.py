@@ -90,7 +90,7 @@ def is_custom(call: Call, item: Item) -> bool:
 def _spell(part: Part) -> dict[str, Any] | None:
     """A part in OpenAI's words, None where it has none."""
     own = own_shape(part, _SHAPES)
-    if own is not None:
+    if own is not None and (own["type"] in ("text", "refusal") or isinstance(own.get(own["type"]), Mapping)):
         return own
     if part.kind == "text":
         return {"type": "text", "text": part.text}

@@ -1,16 +1,14 @@
 """The items of OpenAI Responses: which are calls, and which result answers one of each kind.
 
-A computer's, a shell's or a patch's call is a call like a function's, of a tool that bears its name. All other
-items that are no message (reasoning, what the service's own tools did) belong to the turn they stand in, and only
-the service they came from has words for them.
+A computer's, a shell's or a patch's call is a call like a function's, of a tool that bears its name. All
+other items that are no message (reasoning, what the service's own tools did) belong to the turn they stand
+in, and only the service they came from has words for them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-NAME = "openai-responses"
-ITEMS_KEY = "items"
 FUNCTION, CUSTOM, REASONING = "function_call", "custom_tool_call", "reasoning"
 
 
@@ -42,12 +40,3 @@ def type_of(item: Any) -> str:
     if isinstance(kind, str) and kind:
         return kind
     return "message" if "role" in item else "item_reference" if isinstance(item.get("id"), str) else ""
-
-
-def kept_items(metadata: Mapping[Any, Any]) -> list[dict[str, Any]] | None:
-    """The items that an import kept with a message, or None."""
-    known = metadata.get(NAME)
-    items = known.get(ITEMS_KEY) if isinstance(known, Mapping) else None
-    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
-        return None
-    return items

@@ -1,4 +1,4 @@
-"""Messages among the items of OpenAI Responses: one as it was imported, where it is one; parts in their words."""
+"""Messages among the items of OpenAI Responses: as they were imported, where they are that; parts."""
 
 import re
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """What the service refuses among the items of OpenAI Responses, left out or put right on their way out.
 
-Reasoning stands directly before what it led to; an id is of its item's kind and stands once; an item is complete.
-Each is decided by what stands before it and next to it alone, so that what was sent stays as it is.
+Reasoning stands directly before what it led to; an id is of its item's kind and stands once; an item is
+complete. Each is decided by what stands before it and next to it alone, so that what was sent stays so.
 """
 
 from collections.abc import Iterable, Mapping

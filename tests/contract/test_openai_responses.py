@@ -51,7 +51,12 @@ def turns(items: list[Any]) -> list[tuple[str, Any, int]]:
 
 def test_a_turn_is_a_message_with_the_calls_and_the_reasoning_around_it() -> None:
     items = [ASKED, REASONING, answer("I look."), call(1), call(2), OUTPUT, {**OUTPUT, "call_id": "call_2"}]
-    assert turns(items) == [("user", "go", 0), ("assistant", "I look.", 2), ("tool", "ok", 0), ("tool", "ok", 0)]
+    assert turns(items) == [
+        ("user", "go", 0),
+        ("assistant", "I look.", 2),
+        ("tool", "ok", 0),
+        ("tool", "ok", 0),
+    ]
     assert sent(items)["input"] == items
 
 
@@ -59,7 +64,7 @@ def test_two_messages_in_a_row_are_two_turns_and_reasoning_goes_with_what_it_led
     items = [answer("a"), REASONING, answer("b"), call(1), OUTPUT]
     first, second, _ = read_messages(items, FORMAT)
     assert (first["content"], second["content"]) == ("a", "b")
-    assert second["metadata"][FORMAT]["items"][0] == REASONING
+    assert second["metadata"][FORMAT]["blocks"][0] == REASONING
     assert sent(items)["input"] == items
 
 
@@ -81,8 +86,8 @@ def test_a_plain_message_call_or_result_is_not_kept_twice() -> None:
 
 def test_arguments_and_outputs_are_not_kept_twice() -> None:
     _, result = read = read_messages([call(1, id="fc_1"), {**OUTPUT, "status": "completed"}], FORMAT)
-    assert read[0]["metadata"][FORMAT]["items"] == [{"type": "function_call", "id": "fc_1"}]
-    assert "output" not in result["metadata"][FORMAT]["items"][0]
+    assert read[0]["metadata"][FORMAT]["blocks"] == [{"type": "function_call", "id": "fc_1"}]
+    assert "output" not in result["metadata"][FORMAT]["blocks"][0]
 
 
 def test_instructions_are_the_system_prompt_and_come_back_as_instructions() -> None:
@@ -115,7 +120,7 @@ def test_a_call_without_an_id_is_answered_by_place() -> None:
 def test_reasoning_that_leads_to_nothing_is_not_sent_but_kept() -> None:
     items = [ASKED, REASONING, ASKED, REASONING]
     assert sent(items)["input"] == [ASKED, ASKED]
-    assert read_messages(items, FORMAT)[3]["metadata"][FORMAT]["items"] == [REASONING]
+    assert read_messages(items, FORMAT)[3]["metadata"][FORMAT]["blocks"] == [REASONING]
 
 
 def test_reasoning_recorded_before_what_it_led_to_is_sent_with_it() -> None:
@@ -139,7 +144,10 @@ def test_an_id_that_is_no_message_s_is_not_sent(item_id: Any) -> None:
 
 
 def test_a_custom_call_keeps_its_text_and_is_answered_in_kind() -> None:
-    items = [{"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "sh", "input": "ls"}, ASKED]
+    items = [
+        {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "sh", "input": "ls"},
+        ASKED,
+    ]
     turn, result, _ = sent(items)["input"]
     assert turn == items[0]
     assert result["type"] == "custom_tool_call_output"
@@ -182,7 +190,15 @@ def test_nothing_is_no_value_of_an_item_s_key() -> None:
 def test_other_providers_get_the_words_the_calls_and_the_results() -> None:
     for provider in ("openai-chat", "anthropic"):
         said = str(sent(RESPONSES, provider))
-        for words in ("Be brief.", "in verse", "I look.", "But I will not touch.", "ls -l", "a b", "It is red."):
+        for words in (
+            "Be brief.",
+            "in verse",
+            "I look.",
+            "But I will not touch.",
+            "ls -l",
+            "a b",
+            "It is red.",
+        ):
             assert words in said
         assert "encrypted_content" not in said
 
@@ -195,7 +211,7 @@ def test_what_is_no_item_is_named_by_its_place(item: Any) -> None:
         import_transcript(store, "c", [ASKED, answer("a"), item], FORMAT)
 
 
-ODD = [None, 7, "", "x", [], {}, [None], [{}], [{"type": "output_text"}], {"type": "input_text", "text": "x"}]
+ODD: list[Any] = [None, 7, "", "x", [], {}, [None], [{}], [{"type": "output_text"}], {"type": "input_text"}]
 
 
 @st.composite

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, openai_chat, openai_responses
+from turnledger.importing import anthropic, mistral, ollama, openai_chat, openai_responses
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -14,6 +14,8 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        mistral.FORMAT,
+        ollama.FORMAT,
         openai_responses.FORMAT,
     )
 }

@@ -1,29 +1,28 @@
 """OpenAI Responses items: what the model did between two inputs is one turn, each result one message.
 
-A turn is a message with the calls and the reasoning around it. Reasoning and what the service's own tools did are
-no part of what was said: the items are kept for the provider of the same name, which gives them back one by one.
-A call's arguments and a result's text are not kept twice.
+A turn is a message with the calls and the reasoning around it. Reasoning and what the service's own tools did
+are no part of what was said: the items are kept for the provider of the same name, which gives them back one
+by one. A call's arguments and a result's text are not kept twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.importing.pairing import Unanswered
+from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Format, Read, as_item, equal, own_ids, said
 from turnledger.projections.parts import parts_of
+from turnledger.projections.providers.keeping import BLOCKS_KEY
 from turnledger.projections.providers.openai_chat import ROLE_KEY
 from turnledger.projections.providers.openai_items import (
     CALLS,
     CUSTOM,
     FUNCTION,
-    ITEMS_KEY,
-    NAME,
     REASONING,
     RESULTS,
     type_of,
 )
 from turnledger.projections.providers.openai_messages import said_text
-from turnledger.projections.providers.openai_responses import items_of
+from turnledger.projections.providers.openai_responses import NAME, items_of
 
 INSTRUCTIONS = "instructions"
 _ASKED = ("user", "system", "developer")
@@ -68,29 +67,27 @@ class _Calls:
         self._unanswered = Unanswered()
         self._ids: dict[str, str] = {}
 
-    def declare(self, index: int, item: Content) -> Any:
-        item_id = item.get("id")
-        given = item.get("call_id", item_id)
-        if given is not None and not isinstance(given, str):
-            return given
+    def declare(self, index: int, item: Content) -> str:
+        item_id = given_id(item.get("id"))
+        given = given_id(item.get("call_id")) or item_id
         call_id = self._unanswered.declare(index, 0, _tool(item), given)
         self._ids[call_id] = call_id
-        if isinstance(item_id, str):
+        if item_id:
             self._ids.setdefault(item_id, call_id)
         return call_id
 
-    def answer(self, item: Content) -> Any:
+    def answer(self, item: Content) -> str | None:
         """The id of the call that a result answers; some name it by the id of the call's item."""
-        given = item.get("call_id", item.get("id") if type_of(item) == "local_shell_call_output" else None)
-        if given is not None and not isinstance(given, str):
-            return given
+        given = given_id(item.get("call_id"))
+        if type_of(item) == "local_shell_call_output":
+            given = given or given_id(item.get("id"))
         return self._unanswered.answer(item.get("name"), self._ids.get(str(given), given))
 
 
 class _Done:
     """An item of the model's, its place, and the id of the call that it is."""
 
-    def __init__(self, index: int, item: Content, call_id: Any) -> None:
+    def __init__(self, index: int, item: Content, call_id: str | None) -> None:
         self.index, self.item, self.call_id = index, item, call_id
         self.kind = type_of(item)
 
@@ -162,7 +159,7 @@ def _call(done: _Done) -> dict[str, Any]:
     return call | ({"type": "custom"} if done.kind == CUSTOM else {})
 
 
-def _result(item: Content, call_id: Any) -> dict[str, Any]:
+def _result(item: Content, call_id: str | None) -> dict[str, Any]:
     message = {"role": "tool", "content": _output(item), "tool_call_id": call_id}
     return _with_items(message, [item])
 
@@ -204,7 +201,7 @@ def _with_items(message: dict[str, Any], items: Sequence[Content]) -> dict[str, 
     if equal(made, items) and not would_instruct:
         return message
     kept = [_once(one, message) for one in items]
-    return {**message, "metadata": {**metadata, NAME: {ITEMS_KEY: kept}}}
+    return {**message, "metadata": {**metadata, NAME: {BLOCKS_KEY: kept}}}
 
 
 def _once(item: Content, message: Content) -> dict[str, Any]:
@@ -220,7 +217,7 @@ def _once(item: Content, message: Content) -> dict[str, Any]:
 def marks(message: Mapping[str, Any]) -> bool:
     kind = type_of(message)
     if kind != "message":
-        return kind == INSTRUCTIONS or ("content" not in message and _is_work(kind)) or kind == REASONING
+        return kind in (INSTRUCTIONS, REASONING) or ("content" not in message and _is_work(kind))
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     return any(isinstance(block, Mapping) and block.get("type") in _PARTS for block in blocks)
