@@ -191,6 +191,14 @@ def _file(block: Mapping[str, Any]) -> Part | None:
     return _at(address, block, mime=mime, file_id=file.get("file_id"), name=name, data=None if url else data)
 
 
+def _attachment(block: Mapping[str, Any]) -> Part | None:
+    """What `llm` attaches: data, a URL, or a file that stayed where it was and is known by its path alone."""
+    held = _map(block.get("attachment"))
+    mime, path = _string(held.get("type")), _string(held.get("path"))
+    known = _at(held.get("url"), block, mime=mime, data=held.get("content"), name=path)
+    return known or (Part(medium(mime), mime=mime, name=path, given=block) if path else None)
+
+
 def _mime_of_name(name: Any) -> str | None:
     return "application/pdf" if isinstance(name, str) and name.lower().endswith(".pdf") else None
 
@@ -283,6 +291,7 @@ _TAGGED: Mapping[str, _Reader] = {
     "image_url": _image_url,
     "input_image": _image_url,
     "computer_screenshot": _image_url,
+    "attachment": _attachment,
     "input_audio": _audio,
     "file": _file,
     "input_file": _file,

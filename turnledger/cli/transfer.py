@@ -134,7 +134,9 @@ class _Tally:
             self.failures.append((item.place, None, click.ClickException(item.reason)))
             return
         try:
-            self.done.append(import_transcript(store, item.conversation_id, item.messages, format))
+            self.done.append(
+                import_transcript(store, item.conversation_id, item.messages, item.format or format)
+            )
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))
 

@@ -6,7 +6,15 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, mistral, ollama, openai_chat, openai_responses
+from turnledger.importing import (
+    anthropic,
+    llm,
+    mistral,
+    ollama,
+    openai_agents,
+    openai_chat,
+    openai_responses,
+)
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -17,6 +25,8 @@ FORMATS: Mapping[str, Format] = {
         mistral.FORMAT,
         ollama.FORMAT,
         openai_responses.FORMAT,
+        openai_agents.FORMAT,
+        llm.FORMAT,
     )
 }
 ALIASES: Mapping[str, str] = {}
