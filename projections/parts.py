@@ -12,6 +12,7 @@ from typing import Any, Literal
 Kind = Literal["text", "image", "audio", "video", "document", "refusal", "reasoning"]
 MEDIA: tuple[Kind, ...] = ("image", "audio", "video", "document")
 TEXT_TYPES = ("text", "input_text", "output_text")
+GIVEN_BACK_TYPES = ("media", "image-data", "file-data", "image-url", "file-url", "image-file-id", "file-id")
 REASONING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 
@@ -179,11 +180,27 @@ def _resource_link(block: Mapping[str, Any]) -> Part | None:
 def _file(block: Mapping[str, Any]) -> Part | None:
     """OpenAI's files, and those of the AI SDK."""
     file = _map(block.get("file")) or block
-    data, name = _string(file.get("file_data") or file.get("data")), file.get("filename")
+    name, held = file.get("filename"), _map(file.get("data"))
+    data = _string(file.get("file_data") or held.get("data") or file.get("data"))
     url = data if data and data.startswith(("data:", "http:", "https:")) else None
     mime = file.get("mediaType") or file.get("mimeType") or _mime_of_name(name)
-    address = url or file.get("file_url") or file.get("url")
+    address = url or file.get("file_url") or held.get("url") or file.get("url")
     return _at(address, block, mime=mime, file_id=file.get("file_id"), name=name, data=None if url else data)
+
+
+def _given_back(block: Mapping[str, Any]) -> Part | None:
+    """A medium that a tool gave back to the AI SDK."""
+    default: Kind = "image" if str(block.get("type")).startswith("image") else "document"
+    mime, name = block.get("mediaType"), block.get("filename")
+    return _at(
+        block.get("url"),
+        block,
+        default,
+        mime=mime,
+        file_id=block.get("fileId"),
+        name=name,
+        data=block.get("data"),
+    )
 
 
 def _mime_of_name(name: Any) -> str | None:
@@ -232,6 +249,7 @@ _TAGGED: Mapping[str, _Reader] = {
     "file": _file,
     "input_file": _file,
     "document_url": _document_url,
+    **dict.fromkeys(GIVEN_BACK_TYPES, _given_back),
     "resource": _resource,
     "resource_link": _resource_link,
 }

@@ -29,4 +29,209 @@ OLLAMA: list[dict[str, Any]] = [
     {"role": "assistant", "content": "It is red.", "thinking": "so it is"},
 ]
 
-CLIENT_SAMPLES: Mapping[str, list[dict[str, Any]]] = {"ollama": OLLAMA}
+VERCEL_UI: list[dict[str, Any]] = [
+    {"id": "m0", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]},
+    {
+        "id": "m1",
+        "role": "user",
+        "metadata": {"sent": 1},
+        "parts": [
+            {"type": "text", "text": "what is it?"},
+            {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{PNG}"},
+            {"type": "data-place", "id": "d1", "data": {"at": "home"}},
+        ],
+    },
+    {
+        "id": "m2",
+        "role": "assistant",
+        "parts": [
+            {"type": "step-start"},
+            {
+                "type": "reasoning",
+                "text": "hm",
+                "state": "done",
+                "providerMetadata": {"anthropic": {"signature": "c2ln"}},
+            },
+            {"type": "text", "text": "I look.", "state": "done"},
+            {
+                "type": "tool-look",
+                "toolCallId": "t1",
+                "state": "output-available",
+                "input": {"at": "cat"},
+                "output": {"colour": "red", "legs": 4},
+                "callProviderMetadata": {"openai": {"itemId": "fc_1"}},
+            },
+            {
+                "type": "dynamic-tool",
+                "toolName": "sniff",
+                "toolCallId": "t2",
+                "state": "output-error",
+                "rawInput": '{"a',
+                "errorText": "no nose",
+            },
+            {
+                "type": "tool-bite",
+                "toolCallId": "t3",
+                "state": "output-denied",
+                "input": {},
+                "approval": {"id": "a1", "approved": False, "reason": "better not"},
+            },
+            {
+                "type": "tool-search",
+                "toolCallId": "t4",
+                "state": "output-available",
+                "input": {"q": "cats"},
+                "output": ["found"],
+                "providerExecuted": True,
+            },
+            {"type": "step-start"},
+            {"type": "text", "text": "It is "},
+            {"type": "text", "text": "red."},
+            {"type": "source-url", "sourceId": "s1", "url": "https://a.b/cat", "title": "Cats"},
+            {"type": "file", "mediaType": "image/png", "url": "https://a.b/c.png", "filename": "c.png"},
+        ],
+    },
+    {"id": "m3", "role": "user", "parts": [{"type": "text", "text": "and now?"}]},
+    {
+        "id": "m4",
+        "role": "assistant",
+        "parts": [
+            {"type": "step-start"},
+            {"type": "tool-look", "toolCallId": "t5", "state": "input-available", "input": {"at": "dog"}},
+            {"type": "tool-bite", "toolCallId": "t6", "state": "input-streaming", "input": {"ho": "w"}},
+        ],
+    },
+]
+VERCEL_UI_4: list[dict[str, Any]] = [
+    {
+        "id": "n1",
+        "createdAt": "2025-01-01T00:00:00.000Z",
+        "role": "user",
+        "content": "see",
+        "parts": [{"type": "text", "text": "see"}],
+        "experimental_attachments": [
+            {"name": "d.pdf", "contentType": "application/pdf", "url": "https://a.b/d.pdf"}
+        ],
+    },
+    {
+        "id": "n2",
+        "role": "assistant",
+        "content": "Done.",
+        "annotations": [{"cost": 3}],
+        "parts": [
+            {"type": "reasoning", "reasoning": "hm", "details": [{"type": "redacted", "data": "eHh4"}]},
+            {
+                "type": "tool-invocation",
+                "toolInvocation": {
+                    "state": "result",
+                    "step": 0,
+                    "toolCallId": "u1",
+                    "toolName": "look",
+                    "args": {"at": "pdf"},
+                    "result": "a page",
+                },
+            },
+            {
+                "type": "tool-invocation",
+                "toolInvocation": {
+                    "state": "result",
+                    "step": 1,
+                    "toolCallId": "u2",
+                    "toolName": "look",
+                    "args": {},
+                    "result": "no page",
+                },
+            },
+            {"type": "text", "text": "Done."},
+            {"type": "source", "source": {"sourceType": "url", "id": "s", "url": "https://a.b/s"}},
+        ],
+    },
+    {
+        "id": "n3",
+        "role": "assistant",
+        "content": "Older.",
+        "reasoning": "long ago",
+        "toolInvocations": [
+            {"state": "result", "toolCallId": "u3", "toolName": "look", "args": {}, "result": "old"}
+        ],
+    },
+]
+VERCEL_MODEL: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be kind.", "providerOptions": {"anthropic": {"cacheControl": "yes"}}},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "look"},
+            {"type": "image", "image": PNG, "mediaType": "image/png"},
+            {"type": "file", "data": "eA==", "mediaType": "application/pdf", "filename": "e.pdf"},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "reasoning", "text": "hm", "providerOptions": {"anthropic": {"signature": "c2ln"}}},
+            {"type": "text", "text": "On it.", "providerOptions": {"openai": {"itemId": "msg_1"}}},
+            {"type": "tool-call", "toolCallId": "v1", "toolName": "pull", "input": {"a": 1}},
+            {"type": "tool-call", "toolCallId": "v2", "toolName": "push", "args": {"b": 2}},
+            {"type": "tool-call", "toolCallId": "v3", "toolName": "show", "input": {}},
+            {"type": "tool-call", "toolCallId": "v4", "toolName": "burn", "input": {}},
+            {
+                "type": "tool-call",
+                "toolCallId": "v5",
+                "toolName": "web",
+                "input": {},
+                "providerExecuted": True,
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "v5",
+                "toolName": "web",
+                "output": {"type": "json", "value": [9]},
+            },
+            {"type": "tool-approval-request", "approvalId": "ap1", "toolCallId": "v4"},
+        ],
+    },
+    {
+        "role": "tool",
+        "content": [
+            {"type": "tool-approval-response", "approvalId": "ap1", "approved": False},
+            {
+                "type": "tool-result",
+                "toolCallId": "v1",
+                "toolName": "pull",
+                "output": {"type": "json", "value": {"n": 5}},
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "v2",
+                "toolName": "push",
+                "result": "pushed",
+                "isError": True,
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "v3",
+                "toolName": "show",
+                "output": {
+                    "type": "content",
+                    "value": [
+                        {"type": "text", "text": "here"},
+                        {"type": "media", "data": PNG, "mediaType": "image/png"},
+                        {"type": "image-url", "url": "https://a.b/i.png"},
+                    ],
+                },
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "v4",
+                "toolName": "burn",
+                "output": {"type": "execution-denied", "reason": "no fire"},
+            },
+        ],
+    },
+]
+
+CLIENT_SAMPLES: Mapping[str, list[dict[str, Any]]] = {
+    "ollama": OLLAMA,
+    "vercel-ai": [*VERCEL_UI, *VERCEL_UI_4, *VERCEL_MODEL],
+}
