@@ -203,6 +203,23 @@ def _given_back(block: Mapping[str, Any]) -> Part | None:
     )
 
 
+_MEDIA_OF_URLS: Mapping[str, Kind] = {f"{kind}-url": kind for kind in MEDIA}
+
+
+def _told_by_kind(block: Mapping[str, Any]) -> Part | None:
+    """A part of Pydantic AI's content: a text, a medium at a URL, in the block, or uploaded before."""
+    kind, mime = str(block.get("kind")), block.get("media_type")
+    if kind in ("text-content", "structured-content"):
+        text = block.get("content")
+        return Part("text", text, given=block) if isinstance(text, str) else None
+    if kind in ("binary", "uploaded-file") or kind in _MEDIA_OF_URLS:
+        default: Kind = _MEDIA_OF_URLS.get(kind, "document")
+        return _at(
+            block.get("url"), block, default, mime=mime, file_id=block.get("file_id"), data=block.get("data")
+        )
+    return None
+
+
 def _mime_of_name(name: Any) -> str | None:
     return "application/pdf" if isinstance(name, str) and name.lower().endswith(".pdf") else None
 
@@ -263,4 +280,5 @@ _KEYED: Mapping[str, _Reader] = {
     "image": _converse("image"),
     "document": _converse("document"),
     "video": _converse("video"),
+    "kind": _told_by_kind,
 }

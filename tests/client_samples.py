@@ -231,7 +231,107 @@ VERCEL_MODEL: list[dict[str, Any]] = [
     },
 ]
 
+AT = "2026-01-01T00:00:00Z"
+PYDANTIC_AI: list[dict[str, Any]] = [
+    {
+        "parts": [
+            {"content": "sys", "timestamp": AT, "dynamic_ref": "d", "part_kind": "system-prompt"},
+            {
+                "content": [
+                    "look",
+                    {"url": "https://a.b/c.png", "kind": "image-url", "media_type": "image/png"},
+                    {"url": "https://a.b/c.pdf", "kind": "document-url", "media_type": "application/pdf"},
+                    {"data": PNG, "media_type": "image/png", "kind": "binary", "identifier": "11f6ad"},
+                    {"kind": "cache-point", "ttl": "5m"},
+                    {"file_id": "f1", "provider_name": "openai", "kind": "uploaded-file"},
+                    {"content": "tc", "metadata": {"a": 1}, "kind": "text-content"},
+                ],
+                "timestamp": AT,
+                "part_kind": "user-prompt",
+            },
+            {"part_kind": "model-settings-delta", "settings": {"heat": "high"}},
+        ],
+        "timestamp": AT,
+        "instructions": "Be kind.",
+        "kind": "request",
+        "run_id": "r1",
+        "metadata": {"who": "ann"},
+    },
+    {
+        "parts": [
+            {"content": "hm", "signature": "c2ln", "provider_name": "anthropic", "part_kind": "thinking"},
+            {"content": "Working", "id": "x1", "part_kind": "text"},
+            {"content": " on it.", "id": "x2", "part_kind": "text"},
+            {
+                "tool_name": "web_search",
+                "args": {"q": "cats"},
+                "tool_call_id": "srv1",
+                "part_kind": "builtin-tool-call",
+            },
+            {
+                "tool_name": "web_search",
+                "content": {"r": [1]},
+                "tool_call_id": "srv1",
+                "part_kind": "builtin-tool-return",
+            },
+            {"tool_name": "one", "args": '{"a":1}', "tool_call_id": "p1", "part_kind": "tool-call"},
+            {"tool_name": "two", "args": {}, "tool_call_id": "p2", "id": "fc_2", "part_kind": "tool-call"},
+            {"tool_name": "three", "args": None, "tool_call_id": "p3", "part_kind": "tool-call"},
+        ],
+        "usage": {"input_tokens": 3, "details": {"cached": 1}},
+        "model_name": "gpt",
+        "timestamp": AT,
+        "kind": "response",
+        "finish_reason": "tool_call",
+    },
+    {
+        "parts": [
+            {"content": "more", "timestamp": AT, "part_kind": "user-prompt"},
+            {
+                "tool_name": "one",
+                "content": {"x": [1, 2.5]},
+                "tool_call_id": "p1",
+                "metadata": {"m": 1},
+                "timestamp": AT,
+                "outcome": "success",
+                "part_kind": "tool-return",
+            },
+            {"content": "no such", "tool_name": "two", "tool_call_id": "p2", "part_kind": "retry-prompt"},
+            {
+                "tool_name": "three",
+                "content": [
+                    "seen",
+                    {"url": "https://a.b/x.png", "kind": "image-url", "media_type": "image/png"},
+                ],
+                "tool_call_id": "p3",
+                "outcome": "failed",
+                "part_kind": "tool-return",
+            },
+            {
+                "content": [{"type": "missing", "loc": ["a"], "msg": "Field required", "input": {}}],
+                "tool_call_id": "pyd_ai_1",
+                "part_kind": "retry-prompt",
+            },
+        ],
+        "instructions": "Be kind.",
+        "kind": "request",
+    },
+    {
+        "parts": [
+            {
+                "content": {"data": PNG, "media_type": "image/png", "kind": "binary"},
+                "provider_name": "openai",
+                "part_kind": "file",
+            },
+            {"content": "done", "part_kind": "text"},
+        ],
+        "timestamp": AT,
+        "kind": "response",
+    },
+]
+
 CLIENT_SAMPLES: Mapping[str, list[dict[str, Any]]] = {
     "ollama": OLLAMA,
+    "pydantic-ai": PYDANTIC_AI,
     "vercel-ai": [*VERCEL_UI, *VERCEL_UI_4, *VERCEL_MODEL],
 }

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, mistral, ollama, openai_chat, vercel
+from turnledger.importing import anthropic, mistral, ollama, openai_chat, pydantic_ai, vercel
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -16,6 +16,7 @@ FORMATS: Mapping[str, Format] = {
         anthropic.FORMAT,
         mistral.FORMAT,
         ollama.FORMAT,
+        pydantic_ai.FORMAT,
         vercel.FORMAT,
     )
 }
