@@ -88,6 +88,12 @@ def _reasoning(block: Mapping[str, Any]) -> Part:
     return Part("reasoning", next((t for t in texts if isinstance(t, str)), ""), given=block)
 
 
+def _plain_text(block: Mapping[str, Any]) -> Part | None:
+    """LangChain's document of text."""
+    text, name = block.get("text"), _string(block.get("title"))
+    return Part("document", text, "text/plain", name=name, given=block) if isinstance(text, str) else None
+
+
 def _refusal(block: Mapping[str, Any]) -> Part | None:
     text = block.get("refusal")
     return Part("refusal", text, given=block) if isinstance(text, str) else None
@@ -121,17 +127,21 @@ def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+_MIMES = ("mimeType", "mediaType", "mime_type")
+
+
 def _sourced(block: Mapping[str, Any]) -> Part | None:
-    """Anthropic's image and document; without a source, the image of MCP, and that of the AI SDK."""
-    default: Kind = "image" if block.get("type") == "image" else "document"
+    """Anthropic's image and document; without a source, media of MCP, of the AI SDK and of LangChain."""
+    default: Kind = next((kind for kind in MEDIA if kind == block.get("type")), "document")
     source, name = _map(block.get("source")), block.get("title")
     if source.get("type") == "text":
         return Part("document", str(source.get("data") or ""), "text/plain", name=_string(name), given=block)
-    mime = source.get("media_type") or block.get("mimeType") or block.get("mediaType")
-    data, url = source.get("data") or block.get("data"), source.get("url") or block.get("image")
+    mime = source.get("media_type") or next((block[key] for key in _MIMES if block.get(key)), None)
+    data = source.get("data") or block.get("data") or block.get("base64")
+    url, file_id = source.get("url") or block.get("image") or block.get("url"), block.get("file_id")
     if isinstance(url, str) and not url.startswith(("data:", "http:", "https:")):
         data, url = url, None
-    return _at(url, block, default, mime=mime, file_id=source.get("file_id"), name=name, data=data)
+    return _at(url, block, default, mime=mime, file_id=source.get("file_id") or file_id, name=name, data=data)
 
 
 def _image_url(block: Mapping[str, Any]) -> Part | None:
@@ -178,12 +188,12 @@ def _resource_link(block: Mapping[str, Any]) -> Part | None:
 
 
 def _file(block: Mapping[str, Any]) -> Part | None:
-    """OpenAI's files, and those of the AI SDK."""
+    """OpenAI's files, and those of the AI SDK and of LangChain."""
     file = _map(block.get("file")) or block
     name, held = file.get("filename"), _map(file.get("data"))
-    data = _string(file.get("file_data") or held.get("data") or file.get("data"))
+    data = _string(file.get("file_data") or held.get("data") or file.get("data") or file.get("base64"))
     url = data if data and data.startswith(("data:", "http:", "https:")) else None
-    mime = file.get("mediaType") or file.get("mimeType") or _mime_of_name(name)
+    mime = next((file[key] for key in _MIMES if file.get(key)), None) or _mime_of_name(name)
     address = url or file.get("file_url") or held.get("url") or file.get("url")
     return _at(address, block, mime=mime, file_id=file.get("file_id"), name=name, data=None if url else data)
 
@@ -260,6 +270,9 @@ _TAGGED: Mapping[str, _Reader] = {
     "refusal": _refusal,
     "image": _sourced,
     "document": _sourced,
+    "audio": _sourced,
+    "video": _sourced,
+    "text-plain": _plain_text,
     "image_url": _image_url,
     "input_image": _image_url,
     "input_audio": _audio,

@@ -330,7 +330,99 @@ PYDANTIC_AI: list[dict[str, Any]] = [
     },
 ]
 
+NOTHING: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "id": None}
+OLD_CALL = {"id": "t8", "type": "function", "function": {"name": "look", "arguments": '{"at": "old"}'}}
+LANGCHAIN: list[dict[str, Any]] = [
+    {"type": "system", "data": {**NOTHING, "content": "sys", "type": "system", "id": "s1"}},
+    {
+        "type": "human",
+        "data": {
+            **NOTHING,
+            "type": "human",
+            "name": "ann",
+            "content": [
+                "see",
+                {"type": "text", "text": "this"},
+                {"type": "image_url", "image_url": {"url": "https://a.b/c.png"}},
+                {"type": "image", "source_type": "base64", "data": PNG, "mime_type": "image/png"},
+                {"type": "image", "base64": PNG, "mime_type": "image/png", "id": "b1"},
+                {"type": "file", "base64": "eA==", "mime_type": "application/pdf"},
+                {"type": "audio", "base64": "eA==", "mime_type": "audio/wav"},
+                {"type": "text-plain", "text": "plain", "title": "notes", "mime_type": "text/plain"},
+            ],
+        },
+    },
+    {
+        "type": "ai",
+        "data": {
+            **NOTHING,
+            "type": "ai",
+            "content": "I look.",
+            "tool_calls": [{"name": "look", "args": {"at": "cat"}, "id": "t1", "type": "tool_call"}],
+            "invalid_tool_calls": [
+                {"type": "invalid_tool_call", "id": "t2", "name": "sniff", "args": '{"a', "error": "cut off"}
+            ],
+            "usage_metadata": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+            "response_metadata": {"model_name": "gpt"},
+        },
+    },
+    {
+        "type": "tool",
+        "data": {
+            **NOTHING,
+            "type": "tool",
+            "content": "red",
+            "name": "look",
+            "tool_call_id": "t1",
+            "artifact": {"x": 1},
+            "status": "error",
+        },
+    },
+    {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "messages", "AIMessage"],
+        "kwargs": {
+            "type": "ai",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                {
+                    "type": "text",
+                    "text": "Once more.",
+                    "annotations": [{"type": "citation", "url": "https://a.b/q"}],
+                },
+                {"type": "tool_use", "id": "t3", "name": "look", "input": {"at": "dog"}},
+                {"type": "server_tool_call", "id": "srv", "name": "web", "args": {"q": "dogs"}},
+            ],
+            "tool_calls": [{"name": "look", "args": {"at": "dog"}, "id": "t3", "type": "tool_call"}],
+        },
+    },
+    {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain_core", "messages", "ToolMessage"],
+        "kwargs": {"type": "tool", "content": [{"type": "text", "text": "brown"}], "tool_call_id": "t3"},
+    },
+    {
+        **NOTHING,
+        "type": "ai",
+        "content": "",
+        "additional_kwargs": {"tool_calls": [OLD_CALL], "refusal": "not this"},
+    },
+    {**NOTHING, "type": "tool", "content": "aged", "tool_call_id": "t8"},
+    {
+        **NOTHING,
+        "type": "ai",
+        "content": "",
+        "additional_kwargs": {"function_call": {"name": "older", "arguments": '{"n": 1}'}},
+    },
+    {**NOTHING, "type": "function", "content": "ancient", "name": "older"},
+    {**NOTHING, "type": "chat", "content": "I doubt it.", "role": "critic"},
+    {**NOTHING, "type": "AIMessageChunk", "content": "So do I.", "tool_call_chunks": []},
+]
+
 CLIENT_SAMPLES: Mapping[str, list[dict[str, Any]]] = {
+    "langchain": LANGCHAIN,
     "ollama": OLLAMA,
     "pydantic-ai": PYDANTIC_AI,
     "vercel-ai": [*VERCEL_UI, *VERCEL_UI_4, *VERCEL_MODEL],

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, mistral, ollama, openai_chat, pydantic_ai, vercel
+from turnledger.importing import anthropic, langchain, mistral, ollama, openai_chat, pydantic_ai, vercel
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -14,6 +14,7 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        langchain.FORMAT,
         mistral.FORMAT,
         ollama.FORMAT,
         pydantic_ai.FORMAT,

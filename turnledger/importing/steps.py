@@ -35,8 +35,9 @@ class Step:
         self.places.append(place)
         self._said.append((place, part, block, tuple(carried)))
 
-    def call(self, place: int, call_id: Any, name: Any, arguments: Any) -> None:
-        self.places.append(place)
+    def call(self, place: int | None, call_id: Any, name: Any, arguments: Any) -> None:
+        """A call; one that stands beside the parts has no place."""
+        self.places += [] if place is None else [place]
         self.calls.append({"tool_call_id": call_id, "name": name, "arguments": arguments})
 
     def answer(self, place: int, call_id: Any, content: Any, known: Mapping[str, Any], failed: bool) -> None:
