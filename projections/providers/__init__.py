@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from turnledger.domain.pairing import Item
-from turnledger.projections.providers import anthropic, mistral, openai_chat
+from turnledger.projections.providers import anthropic, mistral, openai_chat, openai_responses
 from turnledger.projections.sendable import RENDERING
 
 Rendering = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -13,6 +13,7 @@ PROVIDERS: Mapping[str, Callable[[list[Item]], Rendering]] = {
     openai_chat.NAME: openai_chat.rendered,
     anthropic.NAME: anthropic.rendered,
     mistral.NAME: mistral.rendered,
+    openai_responses.NAME: openai_responses.rendered,
 }
 
 RENDERINGS: Mapping[str | None, int] = {
@@ -20,5 +21,6 @@ RENDERINGS: Mapping[str | None, int] = {
     openai_chat.NAME: openai_chat.RENDERING,
     anthropic.NAME: anthropic.RENDERING,
     mistral.NAME: mistral.RENDERING,
+    openai_responses.NAME: openai_responses.RENDERING,
 }
 """The number of each rendering, None for the flat list."""

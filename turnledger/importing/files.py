@@ -14,9 +14,10 @@ from typing import Any, BinaryIO
 
 from turnledger.domain.identifiers import checked_id
 from turnledger.importing.formats import FORMATS
+from turnledger.importing.openai_responses import INSTRUCTIONS
 
 _LIST_KEYS = ("messages", "contents", "input")
-_PROMPT_KEYS = ("system", "instructions", "system_instruction", "systemInstruction")
+_PROMPT_KEYS = ("system", INSTRUCTIONS, "system_instruction", "systemInstruction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
     """The messages that a map holds, its system prompt first; None where it holds none."""
     found = (conversation.get(key) for key in _LIST_KEYS)
     messages = next((value for value in found if isinstance(value, list)), None)
+    if messages is None and isinstance(conversation.get("input"), str) and "model" in conversation:
+        messages = [{"role": "user", "content": conversation["input"]}]
     return None if messages is None else _prompt(conversation) + messages
 
 
@@ -95,7 +98,8 @@ def _prompt(conversation: Mapping[str, Any]) -> list[Any]:
             if prompt and isinstance(prompt, dict) and "parts" in prompt:
                 return [{**prompt, "role": "system"}]
             if prompt and isinstance(prompt, str | list):
-                return [{"role": "system", "content": prompt}]
+                told = {"role": "system", "content": prompt}
+                return [told | ({"type": key} if key == INSTRUCTIONS and "input" in conversation else {})]
     return []
 
 

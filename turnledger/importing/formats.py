@@ -6,7 +6,16 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, langchain, mistral, ollama, openai_chat, pydantic_ai, vercel
+from turnledger.importing import (
+    anthropic,
+    langchain,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+    pydantic_ai,
+    vercel,
+)
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -19,6 +28,7 @@ FORMATS: Mapping[str, Format] = {
         ollama.FORMAT,
         pydantic_ai.FORMAT,
         vercel.FORMAT,
+        openai_responses.FORMAT,
     )
 }
 ALIASES: Mapping[str, str] = {}
