@@ -8,6 +8,8 @@ from typing import Any
 from turnledger.domain.errors import InvalidArgument
 from turnledger.importing import (
     anthropic,
+    bedrock_converse,
+    gemini,
     langchain,
     mistral,
     ollama,
@@ -23,15 +25,17 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        bedrock_converse.FORMAT,
+        gemini.FORMAT,
         langchain.FORMAT,
         mistral.FORMAT,
         ollama.FORMAT,
+        openai_responses.FORMAT,
         pydantic_ai.FORMAT,
         vercel.FORMAT,
-        openai_responses.FORMAT,
     )
 }
-ALIASES: Mapping[str, str] = {}
+ALIASES: Mapping[str, str] = {"bedrock": bedrock_converse.FORMAT.name}
 DEFAULT_FORMAT = openai_chat.FORMAT.name
 _LOOKED_AT_MAX = 1_000
 

@@ -14,7 +14,7 @@ from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Format, Read
 from turnledger.importing.steps import Step
 from turnledger.projections.parts import part_of
-from turnledger.projections.providers.anthropic import ERROR_KEY
+from turnledger.projections.providers.keeping import ERROR_KEY
 from turnledger.projections.providers.openai_chat import ROLE_KEY
 
 NAME = "langchain"

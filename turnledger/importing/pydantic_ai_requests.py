@@ -7,7 +7,7 @@ from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Read, beyond, said
 from turnledger.importing.steps import PARTS_KEY, PLACE_KEY, result_text
 from turnledger.projections.parts import part_of
-from turnledger.projections.providers.anthropic import ERROR_KEY
+from turnledger.projections.providers.keeping import ERROR_KEY
 
 NAME = "pydantic-ai"
 _FAILED = ("failed", "retried")  # what the library itself sends as an error

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnledger.domain.values import json_text
 from turnledger.importing.reading import Read, beyond, said
-from turnledger.projections.providers.anthropic import ERROR_KEY
+from turnledger.projections.providers.keeping import ERROR_KEY
 
 PARTS_KEY, PLACE_KEY = "parts", "at"
 
