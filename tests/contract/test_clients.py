@@ -132,3 +132,17 @@ def test_what_is_odd_in_a_client_s_transcript_is_sent_as_the_provider_takes_it(
     if format in CLIENT_SAMPLES:
         items, _ = normalized_items(read_messages(messages, format))
         assert JUDGES[provider](PROVIDERS[provider](items)[1]) is None
+
+
+@pytest.mark.parametrize("format", ["langchain", "pydantic-ai", "vercel-ai"])
+def test_signed_thinking_goes_back_to_the_one_who_signed_it_before_the_call_that_it_led_to(
+    format: str,
+) -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", CLIENT_SAMPLES[format])
+        turns = store.sendable("c", provider="anthropic").messages
+    thoughtful = [turn["content"] for turn in turns if turn["content"][0]["type"] == "thinking"]
+    assert thoughtful
+    for content in thoughtful:
+        assert content[0] == {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+        assert {block["type"] for block in content[1:]} == {"text", "tool_use"}

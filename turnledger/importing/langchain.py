@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnledger.domain.messages import ROLES
+from turnledger.importing import signed
 from turnledger.importing.langchain_calls import CALL_TYPES, calls_of
 from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Format, Read
@@ -121,7 +122,9 @@ def _take(step: Step, place: int, block: Any) -> None:
     part = part_of(block)
     if kind in CALL_TYPES and step.role == "assistant":
         return
-    if part is None or part.kind == "reasoning":
+    if part is not None and part.kind == "reasoning" and step.role == "assistant":
+        step.think(place, block, signed.of_langchain(block))
+    elif part is None or part.kind == "reasoning":
         step.keep(place, block)
     else:
         step.say(place, block, block, ("type", "text") if part.kind == "text" else block)

@@ -7,7 +7,7 @@ message where they change. Thinking, and what a provider's own tools did, is kep
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.importing import pydantic_ai_requests
+from turnledger.importing import pydantic_ai_requests, signed
 from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.pydantic_ai_requests import NAME, kind_of
 from turnledger.importing.reading import Format, Read, beyond
@@ -60,6 +60,8 @@ def _take(step: Step, place: int, part: Any, unanswered: Unanswered) -> None:
         step.say(place, part, part["content"], ("part_kind", "content"))
     elif kind == "speech" and isinstance(part.get("transcript"), str):
         step.say(place, part, _text(part["transcript"]), ("transcript",))
+    elif kind == "thinking":
+        step.think(place, part, signed.of_pydantic_ai(part))
     else:
         step.keep(place, part)
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from turnledger.domain.values import json_text
 from turnledger.importing.reading import Read, beyond, said
-from turnledger.projections.providers.keeping import ERROR_KEY
+from turnledger.projections.parts import REASONING_TYPES, text_of
+from turnledger.projections.providers.anthropic import NAME as ANTHROPIC
+from turnledger.projections.providers.keeping import BLOCKS_KEY, ERROR_KEY, Block
 
 PARTS_KEY, PLACE_KEY = "parts", "at"
 
@@ -29,16 +31,25 @@ class Step:
     _said: list[tuple[int, Any, Any, tuple[str, ...]]] = field(default_factory=list)
     _kept: list[dict[str, Any]] = field(default_factory=list)
     _results: list[Read] = field(default_factory=list)
+    _spoken: list[Block] = field(default_factory=list)
 
     def say(self, place: int, part: Any, block: Any, carried: Iterable[str]) -> None:
         """A part that says something: as content it is `block`, which carries these of its keys."""
         self.places.append(place)
         self._said.append((place, part, block, tuple(carried)))
+        text = text_of(block)
+        self._spoken += [] if text is None else [{"type": "text", "text": text}]
+
+    def think(self, place: int, part: Any, blocks: Iterable[Block]) -> None:
+        """What was thought, kept; and the signed blocks of it for the provider that takes them back."""
+        self.keep(place, part)
+        self._spoken += blocks
 
     def call(self, place: int | None, call_id: Any, name: Any, arguments: Any) -> None:
         """A call; one that stands beside the parts has no place."""
         self.places += [] if place is None else [place]
         self.calls.append({"tool_call_id": call_id, "name": name, "arguments": arguments})
+        self._spoken.append({"type": "tool_use"})
 
     def answer(self, place: int, call_id: Any, content: Any, known: Mapping[str, Any], failed: bool) -> None:
         """The result of a call, to stand behind this step."""
@@ -84,7 +95,10 @@ class Step:
                 self.keep(place, part, carried)
         parts = sorted(self._kept, key=lambda kept: int(kept[PLACE_KEY]))
         known = self.known | ({PARTS_KEY: parts} if parts else {})
-        return message | ({"metadata": {self.format: known}} if known else {})
+        metadata: dict[str, Any] = {self.format: known} if known else {}
+        if any(block["type"] in REASONING_TYPES for block in self._spoken):
+            metadata[ANTHROPIC] = {BLOCKS_KEY: self._spoken}
+        return message | ({"metadata": metadata} if metadata else {})
 
 
 def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

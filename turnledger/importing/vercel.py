@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from turnledger.domain.messages import ROLES
-from turnledger.importing import vercel_ui
+from turnledger.importing import signed, vercel_ui
 from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Format, Read, beyond
 from turnledger.importing.steps import Step
@@ -90,6 +90,8 @@ def _take(step: Step, place: int, part: Any, unanswered: Unanswered, by_provider
         step.say(place, part, part, ("type", "text"))
     elif kind in _SAID:
         step.say(place, part, part, part)
+    elif kind == "reasoning" and step.role == "assistant":
+        step.think(place, part, signed.of_vercel(part))
     else:
         step.keep(place, part)
 

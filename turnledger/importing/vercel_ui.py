@@ -8,6 +8,7 @@ arguments were still on their way, are no calls of ours: they are kept.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from turnledger.importing import signed
 from turnledger.importing.pairing import Unanswered
 from turnledger.importing.reading import Read, beyond
 from turnledger.importing.steps import Step, result_text
@@ -105,6 +106,8 @@ def _take(step: Step, place: int, part: Any, unanswered: Unanswered) -> None:
         step.say(place, part, part, ("type", "text"))
     elif _kind(part) == "file":
         step.say(place, part, part, part)
+    elif _kind(part) == "reasoning" and step.role == "assistant":
+        step.think(place, part, signed.of_vercel(part))
     else:
         step.keep(place, part)
 
