@@ -173,7 +173,8 @@ def _spoken(sound: str, block: Mapping[str, Any]) -> Part | None:
 def _resource(block: Mapping[str, Any]) -> Part | None:
     """Mistral's resource, a chunk with its address, and that of MCP."""
     held = _map(block.get("resource"))
-    inner = part_of(block.get("content")) if "content" in block else None
+    content = _map(block.get("content"))
+    inner = part_of(content) if content.get("type") in ("text", "image_url") else None
     name = _string(block.get("uri")) or _string(held.get("uri"))
     if isinstance(held.get("text"), str):
         return Part("document", held["text"], "text/plain", name=name, given=block)

@@ -1,6 +1,7 @@
 """The shapes of clients that are read and not written: nothing is lost, nothing odd breaks the reading."""
 
 import copy
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +14,14 @@ from tests.client_samples import CLIENT_SAMPLES
 from tests.judges import JUDGES
 from tests.samples import SAMPLES
 from turnledger import ConversationStore, InvalidMessage
-from turnledger.importing import FORMATS, guessed_format, import_transcript, read_messages
+from turnledger.importing import (
+    FORMATS,
+    Transcript,
+    guessed_format,
+    import_transcript,
+    read_messages,
+    read_transcripts,
+)
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
@@ -146,3 +154,13 @@ def test_signed_thinking_goes_back_to_the_one_who_signed_it_before_the_call_that
     for content in thoughtful:
         assert content[0] == {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
         assert {block["type"] for block in content[1:]} == {"text", "tool_use"}
+
+
+@pytest.mark.parametrize("line_by_line", [False, True], ids=["document", "lines"])
+@pytest.mark.parametrize("format", list(CLIENT_SAMPLES))
+def test_a_file_of_a_client_s_messages_is_one_conversation(format: str, line_by_line: bool) -> None:
+    messages = CLIENT_SAMPLES[format]
+    text = "\n".join(map(json.dumps, messages)) if line_by_line else json.dumps(messages, indent=1)
+    (found,) = read_transcripts(io.BytesIO(text.encode()), "file")
+    assert isinstance(found, Transcript)
+    assert found.messages == messages

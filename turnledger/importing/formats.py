@@ -35,7 +35,10 @@ FORMATS: Mapping[str, Format] = {
         vercel.FORMAT,
     )
 }
-ALIASES: Mapping[str, str] = {"bedrock": bedrock_converse.FORMAT.name}
+ALIASES: Mapping[str, str] = {
+    "ai-sdk": vercel.FORMAT.name,
+    "bedrock": bedrock_converse.FORMAT.name,
+}
 DEFAULT_FORMAT = openai_chat.FORMAT.name
 _LOOKED_AT_MAX = 1_000
 
