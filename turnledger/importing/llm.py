@@ -16,7 +16,8 @@ NAME = "llm"
 _ROLES = ("system", "user", "assistant", "tool")
 _CALL, _RESULT = "tool_call", "tool_result"
 _WORK = (_CALL, _RESULT, "reasoning")
-_MARKS = (_CALL, _RESULT, "attachment")
+_KEYS = {"role", "parts", "provider_metadata", "turn"}
+_TYPES = ("text", "attachment", *_WORK)
 _PLAIN = {
     "text": {"type", "text"},
     "attachment": {"type", "attachment"},
@@ -94,9 +95,11 @@ def _result(part: Part, unanswered: Unanswered) -> dict[str, Any]:
 
 
 def marks(message: Mapping[str, Any]) -> bool:
-    if not _is_message(message):
+    """Whether it is all of llm's own making; text alone might be another client's, too."""
+    if not _is_message(message) or not message.keys() <= _KEYS:
         return False
-    return "turn" in message or any(part.get("type") in _MARKS for part in message["parts"])
+    parts = message["parts"]
+    return "turn" in message or (bool(parts) and all(part.get("type") in _TYPES for part in parts))
 
 
 FORMAT = Format(NAME, read, marks)
