@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from turnledger.domain.pairing import Item
-from turnledger.projections.providers import anthropic, bedrock_converse, gemini, mistral, openai_chat
+from turnledger.projections.providers import (
+    anthropic,
+    bedrock_converse,
+    gemini,
+    mistral,
+    openai_chat,
+    openai_responses,
+)
 from turnledger.projections.sendable import RENDERING
 
 Rendering = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -15,6 +22,7 @@ PROVIDERS: Mapping[str, Callable[[list[Item]], Rendering]] = {
     bedrock_converse.NAME: bedrock_converse.rendered,
     gemini.NAME: gemini.rendered,
     mistral.NAME: mistral.rendered,
+    openai_responses.NAME: openai_responses.rendered,
 }
 
 RENDERINGS: Mapping[str | None, int] = {
@@ -24,5 +32,6 @@ RENDERINGS: Mapping[str | None, int] = {
     bedrock_converse.NAME: bedrock_converse.RENDERING,
     gemini.NAME: gemini.RENDERING,
     mistral.NAME: mistral.RENDERING,
+    openai_responses.NAME: openai_responses.RENDERING,
 }
 """The number of each rendering, None for the flat list."""

@@ -41,6 +41,12 @@ TAKES: Mapping[str, Mapping[str, tuple[Kind, ...]]] = {
         "assistant": ("text",),
         "tool": ("text", "image", "document"),
     },
+    "openai-responses": {
+        "system": ("text",),
+        "user": ("text", "image", "document"),
+        "assistant": ("text",),
+        "tool": ("text", "image", "document"),
+    },
 }
 
 Block = dict[str, Any]
