@@ -33,10 +33,12 @@ RESULTS: Mapping[str, str] = {f"{kind}_output": kind for kind in CALLS}
 
 
 def type_of(item: Any) -> str:
-    """An item's type: one without is a message where it has a role, else a reference to an item by its id."""
+    """An item's type: one without is a message where it has a role, a reference where it is an id alone."""
     if not isinstance(item, Mapping):
         return ""
     kind = item.get("type")
     if isinstance(kind, str) and kind:
         return kind
-    return "message" if "role" in item else "item_reference" if isinstance(item.get("id"), str) else ""
+    if "role" in item:
+        return "message"
+    return "item_reference" if isinstance(item.get("id"), str) and item.keys() <= {"id", "type"} else ""

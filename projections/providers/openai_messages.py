@@ -6,25 +6,15 @@ from typing import Any
 
 from turnledger.domain.values import copied
 from turnledger.projections.parts import Part, data_url, part_of
-from turnledger.projections.providers.table import own_shape
+from turnledger.projections.providers.keeping import Block
+from turnledger.projections.providers.openai_shapes import DETAILS, GIVEN, SAID
+from turnledger.projections.providers.shapes import Kinds, fitting
 
-_BREAK = "prompt_cache_breakpoint"
-_SHAPES = {
-    "input_text": frozenset(("type", "text", _BREAK)),
-    "input_image": frozenset(("type", "detail", "image_url", "file_id", _BREAK)),
-    "input_file": frozenset(("type", "detail", "file_data", "file_id", "file_url", "filename", _BREAK)),
-}
-_SAID = {
-    "output_text": frozenset(("type", "text", "annotations", "logprobs")),
-    "refusal": frozenset(("type", "refusal")),
-}
-_DETAILS = ("auto", "low", "high", "original")
+_DEFAULTS: Mapping[str, Block] = {"output_text": {"annotations": []}, "input_image": {"detail": "auto"}}
 _STATES = ("in_progress", "completed", "incomplete")
 _PHASES = ("commentary", "final_answer")
 _ID = re.compile("[a-zA-Z0-9_-]{1,64}")
 _BEGINNINGS = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-
-Block = dict[str, Any]
 
 
 def fits(item_id: Any, kind: str) -> bool:
@@ -42,12 +32,19 @@ def given_message(given: Mapping[str, Any]) -> Block | None:
     about: Block = {"type": "message"} if given.get("type") == "message" else {}
     if isinstance(content, str):
         return {**about, "role": role, "content": content}
-    parts = [_own(block, _SHAPES) for block in content] if isinstance(content, list) else []
-    if not parts or None in parts:
+    parts = given_parts(content)
+    if not parts:
         return None
     if about and given.get("status") in _STATES:
         about["status"] = given["status"]
     return {**about, "role": role, "content": parts}
+
+
+def given_parts(content: Any) -> list[Block] | None:
+    """Parts of a message or a result as they were given, None where not all of them are OpenAI's."""
+    parts = [_own(block, GIVEN) for block in content] if isinstance(content, list) else [None]
+    found = [part for part in parts if part is not None]
+    return found if len(found) == len(parts) else None
 
 
 def _assistant(given: Mapping[str, Any], content: Any) -> Block | None:
@@ -58,7 +55,7 @@ def _assistant(given: Mapping[str, Any], content: Any) -> Block | None:
         about["phase"] = given["phase"]
     if isinstance(content, str):
         return {**about, "content": content}
-    parts = [part for block in content if (part := _own(block, _SAID))] if isinstance(content, list) else []
+    parts = [part for block in content if (part := _own(block, SAID))] if isinstance(content, list) else []
     if parts and len(parts) == len(content) and fits(given.get("id"), "message"):
         status = given.get("status") if given.get("status") in _STATES else "completed"
         return {**about, "type": "message", "id": given["id"], "status": status, "content": parts}
@@ -74,25 +71,18 @@ def said_text(content: Any) -> str:
     return "".join(part.text for part in parts if part and part.kind in ("text", "refusal"))
 
 
-def _own(block: Any, shapes: Mapping[str, frozenset[str]]) -> Block | None:
+def _own(block: Any, shapes: Kinds) -> Block | None:
     """A part of OpenAI's own, complete; None for any other."""
-    part = part_of(block)
-    if part is None:
+    own: Block | None = fitting(block, shapes) if part_of(block) else None
+    if own is None or part_of(own) is None:
         return None
-    given = {key: copied(value) for key, value in part.given.items() if value is not None}
-    own = own_shape(Part(part.kind, given=given), shapes)
-    if own is None:
-        return None
-    if own["type"] == "output_text":
-        own["annotations"] = own["annotations"] if isinstance(own.get("annotations"), list) else []
-    if own["type"] == "input_image":
-        own["detail"] = own["detail"] if own.get("detail") in _DETAILS else "auto"
-    return own
+    whole: Block = copied(_DEFAULTS.get(own["type"], {}) | own)
+    return whole
 
 
 def spell(part: Part) -> Block | None:
     """A part in the words of Responses, None where they have none for it."""
-    own = _own(part.given, _SHAPES)
+    own = _own(part.given, GIVEN)
     if own is not None:
         return own
     if part.kind == "text":
@@ -100,7 +90,7 @@ def spell(part: Part) -> Block | None:
     if part.kind == "image" and (url := data_url(part)):
         detail = part.given.get("image_url")
         detail = detail.get("detail") if isinstance(detail, Mapping) else None
-        return {"type": "input_image", "image_url": url, "detail": detail if detail in _DETAILS else "auto"}
+        return {"type": "input_image", "image_url": url, "detail": detail if detail in DETAILS else "auto"}
     if part.kind == "document" and part.data is not None and part.mime:
         name = part.name or "document"
         return {"type": "input_file", "file_data": data_url(part), "filename": name}

@@ -1,59 +1,36 @@
 """What the service refuses among the items of OpenAI Responses, left out or put right on their way out.
 
-Reasoning stands directly before what it led to; an id is of its item's kind and stands once; an item is
-complete. Each is decided by what stands before it and next to it alone, so that what was sent stays so.
+Reasoning stands directly before what it led to; an id is of its item's kind and stands once; an item has its
+kind's shape. Each is decided by what stands before it and next to it alone, so that what was sent stays so.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from turnledger.projections.providers.openai_items import CALLS, REASONING, RESULTS, type_of
+from turnledger.projections.providers.keeping import Block
+from turnledger.projections.providers.openai_items import REASONING, RESULTS, type_of
 from turnledger.projections.providers.openai_messages import fits, said_text
+from turnledger.projections.providers.openai_shapes import ITEMS, NULLABLE
+from turnledger.projections.providers.shapes import fitting
 
-Block = dict[str, Any]
-
-_REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "additional_tools": ("role", "tools"),
-    "apply_patch_call": ("call_id", "operation", "status"),
-    "apply_patch_call_output": ("call_id", "status"),
-    "code_interpreter_call": ("id", "code", "container_id", "outputs", "status"),
-    "compaction": ("encrypted_content",),
-    "computer_call": ("id", "call_id", "pending_safety_checks", "status"),
-    "computer_call_output": ("call_id", "output"),
-    "file_search_call": ("id", "queries", "status"),
-    "image_generation_call": ("id", "result", "status"),
-    "item_reference": ("id",),
-    "local_shell_call": ("id", "action", "call_id", "status"),
-    "local_shell_call_output": ("id", "output"),
-    "mcp_approval_request": ("id", "arguments", "name", "server_label"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-    "mcp_call": ("id", "arguments", "name", "server_label"),
-    "mcp_list_tools": ("id", "server_label", "tools"),
-    "program": ("id", "call_id", "code", "fingerprint"),
-    "program_output": ("id", "call_id", "result", "status"),
-    REASONING: ("id", "summary"),
-    "shell_call": ("action", "call_id"),
-    "shell_call_output": ("call_id", "output"),
-    "tool_search_call": ("arguments",),
-    "tool_search_output": ("tools",),
-    "web_search_call": ("id", "action", "status"),
-}
-"""What an item of each kind has to hold; one of a kind that is not known here is sent as it was given."""
+_OF_ITS_CALL = "local_shell_call_output"  # whose id is that of its call
 
 
-def complete(item: Mapping[str, Any]) -> bool:
-    """Whether an item has all that the service asks of its kind."""
-    return all(key in item for key in _REQUIRED.get(type_of(item), ()))
+def is_sound(item: Mapping[str, Any]) -> bool:
+    """Whether an item can be sent as one of its kind."""
+    fit = _fit(item)
+    return fit is not None and (type_of(item) == _OF_ITS_CALL or not _needs_id(item) or _has_id(item))
 
 
 def accepted(items: Iterable[Block]) -> list[Block]:
     """The items that the service takes."""
     sent: list[Block] = []
     waiting: list[Block] = []
-    seen: set[str] = set()
+    seen: set[Any] = set()
     for item in items:
-        one = _identified(_without_nothing(item), seen)
-        if one is None or not complete(one):
+        one = _identified(item, seen)
+        one = None if one is None else _fit(one)
+        if one is None:
             continue
         if type_of(one) == REASONING:
             waiting.append(one)
@@ -63,25 +40,34 @@ def accepted(items: Iterable[Block]) -> list[Block]:
     return sent
 
 
-def _without_nothing(item: Block) -> Block:
-    """The item without keys of nothing; those that must be there stay."""
-    required = _REQUIRED.get(type_of(item), ())
-    return {key: value for key, value in item.items() if value is not None or key in required}
+def _fit(item: Mapping[str, Any]) -> Block | None:
+    """What of an item fits its kind, None where that needs more; all of it where no kind is known."""
+    kind = type_of(item)
+    if kind not in ITEMS:
+        return {key: value for key, value in item.items() if value is not None}
+    fit: Block | None = fitting(dict(item), ITEMS[kind])
+    return None if fit is None else {**dict.fromkeys(NULLABLE.get(kind, ())), **fit}
 
 
-def _identified(item: Block, seen: set[str]) -> Block | None:
+def _needs_id(item: Mapping[str, Any]) -> bool:
+    kind = type_of(item)
+    return kind in ITEMS and "id" in ITEMS[kind].needed
+
+
+def _has_id(item: Mapping[str, Any]) -> bool:
+    return fits(item.get("id"), type_of(item))
+
+
+def _identified(item: Block, seen: set[Any]) -> Block | None:
     """The item, its id looked at; without it where it is not sent, None where it cannot be without."""
-    kind, item_id = type_of(item), item.get("id")
-    if item_id is None or kind == "local_shell_call_output":  # whose id is that of its call
+    if item.get("id") is None or type_of(item) == _OF_ITS_CALL:
         return item
-    if fits(item_id, kind) and item_id not in seen:
-        seen.add(item_id)
+    if _has_id(item) and item["id"] not in seen:
+        seen.add(item["id"])
         return item
-    if kind == "message":
+    if type_of(item) == "message":
         return {"role": item["role"], "content": said_text(item["content"])}
-    if "id" not in _REQUIRED.get(kind, ()):
-        return {key: value for key, value in item.items() if key != "id"}
-    return item if kind in CALLS else None
+    return None if _needs_id(item) else {key: value for key, value in item.items() if key != "id"}
 
 
 def _is_answer(item: Block) -> bool:

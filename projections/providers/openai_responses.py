@@ -8,6 +8,7 @@ that leads to nothing, an id that is not its item's kind's or that stands twice.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
 from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
@@ -16,8 +17,8 @@ from turnledger.projections.providers.keeping import Block, kept_blocks, with_ca
 from turnledger.projections.providers.naming import call_ids, fitting_name
 from turnledger.projections.providers.openai_chat import ROLE_KEY, is_custom
 from turnledger.projections.providers.openai_items import CALLS, CUSTOM, FUNCTION, RESULTS, type_of
-from turnledger.projections.providers.openai_messages import given_message, spell
-from turnledger.projections.providers.openai_order import accepted, complete
+from turnledger.projections.providers.openai_messages import given_message, given_parts, spell
+from turnledger.projections.providers.openai_order import accepted, is_sound
 from turnledger.projections.providers.table import spelled
 
 NAME = "openai-responses"
@@ -61,7 +62,8 @@ def _text(item: Item) -> str:
 def items_of(items: Iterable[Item], ids: Mapping[str, str]) -> Iterator[Block]:
     """The input items of these, with the ids that are sent."""
     items = list(items)
-    kinds = {call_id: kind for item in items for call_id, kind in _kinds(item).items()}
+    seen: set[Any] = set()
+    kinds = {call_id: kind for item in items for call_id, kind in _kinds(item, seen).items()}
     answers = {str(item.call_id): _answered(item) for item in items if item.role == "tool"}
     context = _Context(ids, kinds, answers)
     for item in items:
@@ -77,14 +79,20 @@ def _kept(item: Item) -> list[Block]:
     return kept_blocks(NAME, item.metadata) or []
 
 
-def _kinds(item: Item) -> dict[str, str]:
-    """The kind that each of a turn's calls came as."""
+def _kinds(item: Item, seen: set[Any]) -> dict[str, str]:
+    """The kind of each of a turn's calls, as it came; one that cannot be sent so again is a function's.
+
+    `seen` holds the ids of the calls' items so far: only a function's call may go without.
+    """
     kinds: dict[str, str] = {}
 
     def note(call: Call, given: Block) -> Block:
         custom = is_custom(call, item) and isinstance(call.arguments, str)
-        known = type_of(given) if given and complete(given) else None
-        kinds[call.call_id] = known or (CUSTOM if custom else FUNCTION)
+        kind, item_id = type_of(given), given.get("id")
+        if kind not in (FUNCTION, CUSTOM) and (not is_sound(given) or item_id in seen):
+            kind = ""
+        kinds[call.call_id] = kind or (CUSTOM if custom else FUNCTION)
+        seen.update([item_id] if isinstance(item_id, str) else [])
         return given
 
     with_calls_left(_kept(item), item, _is_call, note)
@@ -98,7 +106,8 @@ def _is_call(item: Block) -> bool:
 def _answered(item: Item) -> str:
     """The kind of call that a result answers in its own words; a function's where it has none."""
     (kept, *_) = _kept(item) or [{}]
-    return RESULTS.get(type_of(kept), FUNCTION) if complete(kept) else FUNCTION
+    kind = RESULTS.get(type_of(kept), FUNCTION)
+    return kind if kind in (FUNCTION, CUSTOM) or is_sound(kept) else FUNCTION
 
 
 def _turn(item: Item, context: _Context) -> Iterator[Block]:
@@ -118,8 +127,9 @@ def _call(call: Call, given: Block, context: _Context) -> Block:
         return {**given, "call_id": call_id}
     extras = given if type_of(given) == kind else {}
     name = fitting_name(call.name, "[^a-zA-Z0-9_-]", 64)
-    text = call.arguments if kind == CUSTOM else arguments_json(call.arguments)
-    return {**extras, "type": kind, "call_id": call_id, "name": name, CALLS[kind].arguments[0]: text or ""}
+    text = call.arguments or "" if kind == CUSTOM else arguments_json(call.arguments)
+    text = text if isinstance(text, str) else arguments_json(text)
+    return {**extras, "type": kind, "call_id": call_id, "name": name, CALLS[kind].arguments[0]: text}
 
 
 def _result(item: Item, context: _Context) -> Block:
@@ -127,8 +137,9 @@ def _result(item: Item, context: _Context) -> Block:
     kept = copied(_kept(item)[0]) if _kept(item) and _answered(item) == kind else {}
     if kind not in (FUNCTION, CUSTOM):
         return kept | ({"call_id": call_id} if "call_id" in kept else {})
-    output = spelled(item, NAME, spell) if isinstance(item.content, list) else item.text
-    return {"output": output or "", **kept, "type": f"{kind}_output", "call_id": call_id}
+    made = spelled(item, NAME, spell) if isinstance(item.content, list) else item.text
+    output = given_parts(kept.get("output")) or made or ""
+    return {**kept, "output": output, "type": f"{kind}_output", "call_id": call_id}
 
 
 def _message(item: Item) -> Block:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from turnledger.projections.media import bytes_of
 
-Shape = Any  # a question asked of a value, a list of one shape, or a `Keys`
+Shape = Any  # a question asked of a value, a list of one shape, a `Keys` or `Kinds`
 
 
 class Keys(NamedTuple):
@@ -20,12 +20,21 @@ class Keys(NamedTuple):
     one: bool = False
 
 
+class Kinds(NamedTuple):
+    """A map whose `type` says which of these it is."""
+
+    shapes: Mapping[str, Keys]
+
+
 def fitting(value: Any, shape: Shape) -> Any:
     """The value without what does not fit; None where nothing is left that would."""
     if isinstance(shape, list):
         return _items(value, shape[0])
     if isinstance(shape, Keys):
         return _map(value, shape)
+    if isinstance(shape, Kinds):
+        kind = value.get("type") if isinstance(value, dict) else None
+        return _map(value, shape.shapes[kind]) if isinstance(kind, str) and kind in shape.shapes else None
     return value if shape(value) else None
 
 

@@ -17,7 +17,7 @@ from turnledger.importing import read_messages
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
-CHECKED = ("bedrock-converse", "gemini")
+CHECKED = ("bedrock-converse", "gemini", "openai-responses")
 """The formats whose kept blocks are compared with their shape before they are sent."""
 
 Place = tuple[Any, ...]

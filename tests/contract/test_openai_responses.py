@@ -1,15 +1,17 @@
 """OpenAI Responses items: told apart into turns and results, given back one by one, mended where refused."""
 
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.judges import JUDGES
+from tests.judges.official import library
 from tests.samples import REASONING, RESPONSES
 from turnledger import ConversationStore, InvalidMessage
 from turnledger.importing import guessed_format, import_transcript, read_messages
+from turnledger.projections.providers.openai_shapes import ITEMS, NULLABLE
 
 FORMAT = "openai-responses"
 ASKED = {"role": "user", "content": "go"}
@@ -254,3 +256,32 @@ def test_items_in_any_order_read_at_once_or_in_two_goes_make_a_request_that_is_t
             request = store.sendable("c", provider=provider).request
             assert request is not None
             assert judge(request) is None
+
+
+def literals(shape: Any) -> list[str]:
+    """The texts that a type allows."""
+    return (
+        [shape] if isinstance(shape, str) else [one for inner in get_args(shape) for one in literals(inner)]
+    )
+
+
+def declared_types() -> dict[str, Any]:
+    """The library's type of each kind of item that is no message."""
+    module = library("openai.types.responses.response_input_item_param")
+    found = {}
+    for shape in get_args(module.ResponseInputItemParam):
+        for kind in literals(get_type_hints(shape)["type"]):
+            found[kind] = shape
+    return {kind: shape for kind, shape in found.items() if kind != "message"}
+
+
+def test_the_shapes_of_items_are_those_of_the_library() -> None:
+    types = declared_types()
+    for kind, shape in ITEMS.items():
+        assert set(shape.shapes) <= set(get_type_hints(types[kind])), kind
+        needed = set(shape.needed) | set(NULLABLE.get(kind, ()))
+        assert needed >= set(types[kind].__required_keys__), kind
+
+
+def test_every_kind_of_item_in_the_library_has_a_shape() -> None:
+    assert set(declared_types()) == set(ITEMS)

@@ -32,7 +32,7 @@ def why_not(request: dict[str, Any]) -> str | None:
 
 
 def _kind(item: dict[str, Any]) -> str:
-    return str(item.get("type", "message"))
+    return str(item.get("type") or ("message" if "role" in item else "item_reference"))
 
 
 def _why_not_item(item: dict[str, Any]) -> str | None:
