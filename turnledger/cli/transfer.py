@@ -44,13 +44,15 @@ from turnledger.store import ConversationStore
 _IMPORT_HELP = """Import conversations from a file, or from - for standard input.
 
 The file holds one conversation a line ({"id", "messages"} or a list of messages), one message a line, or one
-JSON conversation or list of them. Importing a file again records nothing; one that has grown adds only what
-is new. What cannot be read is named, and the rest is imported.
+JSON conversation or list of them; or it is the SQLite file of the OpenAI Agents SDK or of llm. Importing a
+file again records nothing; one that has grown adds only what is new. What cannot be read is named, and the
+rest is imported.
 
 \b
 Examples:
   turnledger import transcripts.jsonl
   turnledger import chat.json --id cats --format openai-chat
+  turnledger import "$(llm logs path)"
 """
 PAGE = "html"
 _EXPORT_HELP = """Export conversations as JSON Lines, one a line: {"id", "messages"}. Without ID, all of them.
@@ -134,7 +136,9 @@ class _Tally:
             self.failures.append((item.place, None, click.ClickException(item.reason)))
             return
         try:
-            self.done.append(import_transcript(store, item.conversation_id, item.messages, format))
+            self.done.append(
+                import_transcript(store, item.conversation_id, item.messages, item.format or format)
+            )
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument, InvalidMessage
-from turnledger.importing.files import BadLine, messages_in, read_transcripts
+from turnledger.importing.files import messages_in, read_transcripts
 from turnledger.importing.formats import FORMATS, guessed_format, known_format
+from turnledger.importing.transcripts import BadLine, Transcript
 
 
 def read_messages(source: Any, format: str | None = None) -> list[Any]:
@@ -22,7 +23,8 @@ def read_messages(source: Any, format: str | None = None) -> list[Any]:
     """
     known_format(format)
     if isinstance(source, str | os.PathLike):
-        messages = _only_conversation(Path(source))
+        only = _only_conversation(Path(source))
+        messages, format = only.messages, only.format or format
     else:
         found = messages_in(source) if isinstance(source, Mapping) else source
         if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
@@ -32,7 +34,7 @@ def read_messages(source: Any, format: str | None = None) -> list[Any]:
     return [read.message for read in FORMATS[name].read(messages, 0)]
 
 
-def _only_conversation(path: Path) -> list[Any]:
+def _only_conversation(path: Path) -> Transcript:
     try:
         with path.open("rb") as file:
             found = list(read_transcripts(file, path.stem))
@@ -46,4 +48,4 @@ def _only_conversation(path: Path) -> list[Any]:
         raise InvalidArgument(
             f"{path} holds {len(transcripts)} conversations: read_transcripts reads such a file"
         )
-    return transcripts[0].messages
+    return transcripts[0]
