@@ -93,6 +93,9 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
+OWN_KEYS = ["at", "part", "parts", "metadata", "id", "kind", "type", "original_id", "healed", "tool_calls"]
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where each value inside a JSON value stands."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -111,7 +114,9 @@ def broken(draw: st.DrawFn) -> tuple[str, list[Any]]:
         holder = messages
         for step in path:
             holder = holder[step]
-        if draw(st.booleans()):
+        if isinstance(holder[key], dict) and draw(st.booleans()):
+            holder[key][draw(st.sampled_from(OWN_KEYS))] = copy.deepcopy(draw(ODD))
+        elif draw(st.booleans()):
             holder[key] = copy.deepcopy(draw(ODD))
         else:
             del holder[key]

@@ -105,3 +105,8 @@ def test_an_approval_stands_with_the_result_that_it_led_to() -> None:
     (message,) = read_messages([{"role": "tool", "content": [approval, result]}], "vercel-ai")
     assert message["tool_call_id"] == "t1"
     assert message["metadata"]["vercel-ai"]["parts"][0]["approvalId"] == "a"
+
+
+def test_a_part_with_a_place_of_its_own_keeps_it() -> None:
+    (turn,) = read({"type": "data-map", "at": "home"}, TEXT)
+    assert turn["metadata"]["vercel-ai"]["parts"] == [{"at": 0, "part": {"type": "data-map", "at": "home"}}]

@@ -37,7 +37,7 @@ def _read(message: Any, index: int) -> Iterator[Read]:
     if not isinstance(message, Mapping) or not isinstance(message.get("content"), list | tuple):
         yield Read(message, index)
         return
-    blocks = [in_json(block) for block in message["content"]]
+    blocks = [without_bytes(block) for block in message["content"]]
     results = [place for place, block in enumerate(blocks) if _is_result(block)]
     for place in results:
         yield Read(_result(blocks[place]), index, (place,))
@@ -107,16 +107,16 @@ def _metadata(message: Mapping[str, Any]) -> dict[str, Any]:
     return (dict(metadata) if isinstance(metadata, Mapping) else {}) | ({NAME: known} if known else {})
 
 
-def in_json(value: Any, levels: int = LEVELS_MAX) -> Any:
-    """A value with bytes as base64 text, and without keys of nothing."""
+def without_bytes(value: Any, levels: int = LEVELS_MAX) -> Any:
+    """A value as JSON holds it: bytes are base64 text; without keys of nothing."""
     if isinstance(value, bytes | bytearray):
         return base64_text(value)
     if isinstance(value, list | tuple) and levels:
-        return [in_json(one, levels - 1) for one in value]
+        return [without_bytes(one, levels - 1) for one in value]
     if not isinstance(value, Mapping) or not levels:
         return value
     return {
-        key: one if key in ("input", "json") else in_json(one, levels - 1)
+        key: one if key in ("input", "json") else without_bytes(one, levels - 1)
         for key, one in value.items()
         if one is not None
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Read, beyond, said
-from turnledger.importing.steps import PARTS_KEY, PLACE_KEY, result_text
+from turnledger.importing.steps import PARTS_KEY, at_its_place, result_text
 from turnledger.projections.parts import part_of
 from turnledger.projections.providers.keeping import ERROR_KEY
 
@@ -32,7 +32,7 @@ def read(message: Mapping[str, Any], index: int, unanswered: Unanswered, instruc
         elif kind in _ROLES:
             found[_ROLES[kind]].append(Read(_prompt(part, _ROLES[kind]), index, (place,)))
         else:
-            kept.append({PLACE_KEY: place, **(part if isinstance(part, Mapping) else {"part": part})})
+            kept.append(at_its_place(place, part))
     if instructions:
         told = {"role": "system", "content": instructions, "metadata": {NAME: {"instructions": True}}}
         found["system"].append(Read(told, index))
@@ -85,9 +85,7 @@ def _prompt(part: Mapping[str, Any], role: str) -> dict[str, Any]:
     shown = said([_block(block) for block in spoken.values()], role) if spoken else ""
     joined = isinstance(shown, str) and not (len(content) == 1 and isinstance(content[0], str))
     beside = [
-        {PLACE_KEY: place, **(block if isinstance(block, Mapping) else {"text": block})}
-        for place, block in enumerate(content)
-        if joined or place not in spoken
+        at_its_place(place, block) for place, block in enumerate(content) if joined or place not in spoken
     ]
     return _know({"role": role, "content": shown}, known | ({"content": beside} if beside else {}))
 

@@ -15,7 +15,8 @@ from turnledger.projections.parts import REASONING_TYPES, text_of
 from turnledger.projections.providers.anthropic import NAME as ANTHROPIC
 from turnledger.projections.providers.keeping import BLOCKS_KEY, ERROR_KEY, Block
 
-PARTS_KEY, PLACE_KEY = "parts", "at"
+PARTS_KEY = "parts"
+_PLACE_KEY, _WHOLE_KEY = "at", "part"
 
 
 @dataclass(slots=True)
@@ -29,7 +30,7 @@ class Step:
     places: list[int] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     _said: list[tuple[int, Any, Any, tuple[str, ...]]] = field(default_factory=list)
-    _kept: list[dict[str, Any]] = field(default_factory=list)
+    _kept: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     _results: list[Read] = field(default_factory=list)
     _spoken: list[Block] = field(default_factory=list)
 
@@ -61,10 +62,10 @@ class Step:
 
     def keep(self, place: int, part: Any, carried: Iterable[str] = ()) -> None:
         """What a part holds beyond the keys that were carried over; a part that is no map whole."""
-        rest = beyond(part, carried) if isinstance(part, Mapping) else {"part": part}
-        if rest:
+        rest = beyond(part, carried) if isinstance(part, Mapping) else part
+        if rest or not isinstance(part, Mapping):
             self.places.append(place)
-            self._kept.append({PLACE_KEY: place, **rest})
+            self._kept.append((place, at_its_place(place, rest)))
 
     @property
     def answered(self) -> bool:
@@ -93,12 +94,18 @@ class Step:
                 self.keep(place, part)
             elif isinstance(content, str) or block is not part:
                 self.keep(place, part, carried)
-        parts = sorted(self._kept, key=lambda kept: int(kept[PLACE_KEY]))
+        parts = [kept for _, kept in sorted(self._kept, key=lambda kept: kept[0])]
         known = self.known | ({PARTS_KEY: parts} if parts else {})
         metadata: dict[str, Any] = {self.format: known} if known else {}
         if any(block["type"] in REASONING_TYPES for block in self._spoken):
             metadata[ANTHROPIC] = {BLOCKS_KEY: self._spoken}
         return message | ({"metadata": metadata} if metadata else {})
+
+
+def at_its_place(place: int, rest: Any) -> dict[str, Any]:
+    """What is kept of a part, with its place; what is no map, or holds that key itself, a level deeper."""
+    plain = isinstance(rest, Mapping) and _PLACE_KEY not in rest
+    return {_PLACE_KEY: place, **(rest if plain else {_WHOLE_KEY: rest})}
 
 
 def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnledger.importing import signed
-from turnledger.importing.pairing import Unanswered
+from turnledger.importing.pairing import Unanswered, given_id
 from turnledger.importing.reading import Read, beyond
 from turnledger.importing.steps import Step, result_text
 from turnledger.importing.vercel_results import DENIED_TEXT
@@ -118,7 +118,7 @@ def _is_call(tool: Mapping[str, Any]) -> bool:
 
 def _take_call(step: Step, place: int, part: Any, tool: Mapping[str, Any], unanswered: Unanswered) -> None:
     name = tool.get("toolName") or _kind(part).removeprefix("tool-")
-    call_id = unanswered.declare(step.index, place, name, tool.get("toolCallId"))
+    call_id = unanswered.declare(step.index, place, name, given_id(tool.get("toolCallId")))
     given = next((tool[key] for key in ("input", "args", "rawInput") if tool.get(key) is not None), None)
     step.call(place, call_id, name, given)
     carried = (*_CALL_KEYS, "toolName") if tool is not part else _CALL_KEYS
