@@ -1,6 +1,6 @@
 """The settled stretch of a normalized list as items: content as given, for the providers' own shapes.
 
-Which entries are settled is for `sendable_view`; a stretch that is settled never changes but for placeholders.
+Which entries are settled is for `sendable_view`; a settled stretch never changes but for its placeholders.
 """
 
 from collections.abc import Collection
