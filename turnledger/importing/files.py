@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from turnledger.domain.identifiers import checked_id
 from turnledger.importing.formats import FORMATS
 
-_LIST_KEYS = ("messages", "contents", "input")
+LIST_KEYS = ("messages", "contents", "input")
 _PROMPT_KEYS = ("system", "instructions", "system_instruction", "systemInstruction")
 
 
@@ -81,7 +81,7 @@ def _parts(value: Any) -> tuple[Any, list[Any]]:
 
 def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
     """The messages that a map holds, its system prompt first; None where it holds none."""
-    found = (conversation.get(key) for key in _LIST_KEYS)
+    found = (conversation.get(key) for key in LIST_KEYS)
     messages = next((value for value in found if isinstance(value, list)), None)
     return None if messages is None else _prompt(conversation) + messages
 
@@ -99,17 +99,17 @@ def _prompt(conversation: Mapping[str, Any]) -> list[Any]:
     return []
 
 
-def _is_message(value: Any) -> bool:
+def is_message(value: Any) -> bool:
     """A map that holds no list of messages and that some format knows."""
     if not isinstance(value, dict) or messages_in(value) is not None:
         return False
     return "role" in value or any(format.marks(value) for format in FORMATS.values())
 
 
-def _is_conversation(value: Any) -> bool:
+def is_conversation(value: Any) -> bool:
     """A map with its messages, or a bare list of them."""
     messages = messages_in(value) if isinstance(value, dict) else value
-    return isinstance(messages, list) and not any(_is_conversation(item) for item in messages)
+    return isinstance(messages, list) and not any(is_conversation(item) for item in messages)
 
 
 def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadLine]:
@@ -119,7 +119,7 @@ def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadL
         if not isinstance(first, BadLine):
             rest = chain([first], values)
             yield from bad
-            yield from (_joined(rest) if _is_message(first.value) else _each(rest))
+            yield from (_joined(rest) if is_message(first.value) else _each(rest))
             return
         bad.append(first)
     yield from bad
@@ -131,7 +131,7 @@ def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     for item in values:
         if isinstance(item, BadLine):
             yield item
-        elif _is_message(item.value):
+        elif is_message(item.value):
             messages.append(item.value)
         else:
             yield BadLine(item.place, "this is no message, though the lines before it are")
@@ -140,7 +140,7 @@ def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
 
 def _each(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     for item in values:
-        if isinstance(item, BadLine) or _is_conversation(item.value):
+        if isinstance(item, BadLine) or is_conversation(item.value):
             yield item
         elif isinstance(item.value, list):
             yield from _listed(item)
@@ -153,7 +153,7 @@ def _listed(item: _Value) -> Iterator[_Value | BadLine]:
     """A list of conversations."""
     for number, value in enumerate(item.value, 1):
         place = f"{item.place}, conversation {number}"
-        if _is_conversation(value):
+        if is_conversation(value):
             yield _Value(place, value)
         else:
             yield BadLine(place, 'expected {"id", "messages"} or a list of messages')

@@ -1,0 +1,117 @@
+"""What a format's messages are made of, so that the diagnosis needs to know no format.
+
+One file a format fills this in: which pieces a raw message holds, how a message is put together from the
+pieces that are left, and what its provider refuses, in the provider's own words where they are known.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from turnledger.importing.doctor.findings import Path
+
+Side = Literal["system", "user", "assistant", "tool"]
+Kind = Literal["call", "result", "text", "other"]
+Change = tuple[str, str, Any]
+"""Why a piece is refused as it stands, what the fixed file holds instead, and the raw piece that it holds."""
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """One piece of a message: `raw` as it stands at `path` in the message of index `home`.
+
+    A call and a result have the id that they were given, and `now` the one by which they are paired; unless
+    they need none, the fixed file gives them that. A piece without a home is new, or moved.
+    """
+
+    kind: Kind
+    raw: Any
+    path: Path = ()
+    call_id: Any = None
+    name: Any = None
+    arguments: Any = None
+    text: str | None = None
+    needs_id: bool = True
+    home: int | None = None
+    now: str | None = None
+
+    @property
+    def blank(self) -> bool:
+        """Whether it is a text that says nothing."""
+        return self.kind == "text" and self.text is not None and not self.text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the provider of a format insists on.
+
+    `own_messages`: a result is a message, else a piece of the user's next one. `merges`: messages of the
+    assistant in a row are one turn. `beside`: the key of a request under which the system prompt stands, None
+    where it is one of the messages. `words` say by kind of finding who refuses it, and how.
+    """
+
+    own_messages: bool
+    id_pattern: str = ".+"
+    id_shaped: Callable[[str], str] = field(default=lambda digits: f"call_{digits[:24]}")
+    name_others: str = "[^a-zA-Z0-9_-]"
+    name_longest: int = 64
+    merges: bool = False
+    user_first: bool = False
+    beside: str | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+class Anatomy:
+    """A format's anatomy. What is given as `message` is a map with a side; new values are returned, never
+    changed in place."""
+
+    rules: Rules
+
+    def side(self, message: Mapping[str, Any]) -> Side | None:
+        """Who speaks; None where the role is none that the format knows."""
+        raise NotImplementedError
+
+    def pieces(self, message: Mapping[str, Any]) -> list[Piece]:
+        """What it holds, in order; at least one piece where it says anything."""
+        raise NotImplementedError
+
+    def rebuilt(self, message: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:
+        """The message with these pieces alone, at least one."""
+        raise NotImplementedError
+
+    def with_id(self, piece: Piece, call_id: str) -> Any:
+        """A raw call or result under another id."""
+        raise NotImplementedError
+
+    def with_name(self, piece: Piece, name: str) -> Any:
+        """A raw call under another name."""
+        raise NotImplementedError
+
+    def placeholder(self, call: Piece, call_id: str) -> Any:
+        """A raw result that stands in for the one that a call never got."""
+        raise NotImplementedError
+
+    def carrier(self, results: Sequence[Piece], after: Mapping[str, Any]) -> dict[str, Any]:
+        """A new message that holds results, behind the turn `after`."""
+        raise NotImplementedError
+
+    def opening(self, first: Mapping[str, Any]) -> dict[str, Any]:
+        """A user's message for a conversation that begins with the assistant."""
+        raise NotImplementedError
+
+    def with_role(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A message of a role that the format does not know, as one of the user's."""
+        return {**message, "role": "user"}
+
+    def mended(self, piece: Piece) -> Change | None:
+        """A piece that is refused for what it holds: its arguments, its content."""
+        return None
+
+    def ended(self, message: dict[str, Any]) -> Change | None:
+        """The assistant's last message, where it cannot be the last as it stands; None as the new one drops
+        it."""
+        return None
+
+    def framed(self, message: dict[str, Any]) -> Change | None:
+        """What is refused of a message beside its pieces."""
+        return None
