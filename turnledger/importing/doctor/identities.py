@@ -127,7 +127,10 @@ class Identities:
             if sent[str(call.now)] != call.now and id(call) not in told:
                 reason = f"the id {kinds.quoted(call.now)} has characters or a length that is not taken"
                 self._changes(call, kinds.UNUSABLE_ID, reason)
+        told = {piece.now for piece, _, _ in self.changed}
         for _, piece in turns:
+            if piece.kind == "result" and piece.now != piece.call_id and piece.now in sent.keys() - told:
+                self._changes(piece, kinds.UNUSABLE_ID, f"the result names its call {kinds.quoted(piece.call_id)}")
             if piece.now is not None:
                 piece.now = sent.get(piece.now, piece.now)
 

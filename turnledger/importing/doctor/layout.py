@@ -216,7 +216,7 @@ class Layout:
                 lines.append(style.written(message, "") + ending)
             else:
                 lines.append(row.lead + patched(row.text, row.value, message, self.origins))
-        return "\n".join(lines) + self._tail
+        return "\n".join(lines) + self._tail if lines else ""
 
     def _put(self, held: Held, messages: list[Any], beside: list[Any]) -> None:
         """Puts messages where the row holds them, and a system prompt beside them."""

@@ -118,7 +118,8 @@ class Treatment:
 
     def _tell_ids(self, identities: Identities) -> None:
         for piece, kind, reason in identities.changed:
-            self._find(kind, piece, reason, f"the call and its result have the id {quoted(piece.now)}")
+            who = "the call and its result have" if piece.kind == "call" else "it has"
+            self._find(kind, piece, reason, f"{who} the id {quoted(piece.now)}")
         for piece in identities.repeated:
             reason = f"the same call with the id {quoted(piece.call_id)} stands there before"
             self._find(kinds.REPEATED_CALL, piece, reason, "left out")
