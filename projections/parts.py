@@ -6,8 +6,10 @@ part that it does not take is for `providers.table`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from turnledger.projections.media import standard
 
 Kind = Literal["text", "image", "audio", "video", "document", "refusal", "reasoning"]
 MEDIA: tuple[Kind, ...] = ("image", "audio", "video", "document")
@@ -50,6 +52,8 @@ def part_of(block: Any) -> Part | None:
     tag = block.get("type")
     keyed = (reader for key, reader in _KEYED.items() if key in block)
     read = _TAGGED.get(tag) if isinstance(tag, str) else next(keyed, None)
+    if read and block.get("thought") is True:
+        read = _reasoning  # Gemini's thoughts are parts of any kind
     return read(block) if read else None
 
 
@@ -79,11 +83,12 @@ def _text(block: Mapping[str, Any]) -> Part | None:
     text = block.get("text")
     if not isinstance(text, str):
         return None
-    return Part("reasoning" if block.get("thought") is True else "text", text, given=block)
+    return Part("text", text, given=block)
 
 
 def _reasoning(block: Mapping[str, Any]) -> Part:
-    texts = (block.get("thinking"), block.get("text"), block.get("reasoning"))
+    converse = _map(_map(block.get("reasoningContent")).get("reasoningText"))
+    texts = (block.get("thinking"), block.get("text"), block.get("reasoning"), converse.get("text"))
     return Part("reasoning", next((t for t in texts if isinstance(t, str)), ""), given=block)
 
 
@@ -140,10 +145,40 @@ def _image_url(block: Mapping[str, Any]) -> Part | None:
 
 
 def _audio(block: Mapping[str, Any]) -> Part | None:
+    if isinstance(block.get("input_audio"), str):
+        return _spoken(block["input_audio"], block)
     audio = _map(block.get("input_audio"))
     sound = _string(audio.get("format"))
     mime = {"mp3": "audio/mpeg"}.get(sound, f"audio/{sound}") if sound else None
     return _at(None, block, "audio", mime=mime, data=audio.get("data"))
+
+
+def _spoken(sound: str, block: Mapping[str, Any]) -> Part | None:
+    """Mistral's audio: a URL, or the data itself."""
+    is_url = sound.startswith(("data:", "http:", "https:"))
+    return _at(sound if is_url else None, block, "audio", data=None if is_url else sound)
+
+
+def _resource(block: Mapping[str, Any]) -> Part | None:
+    """Mistral's resource, a chunk with its address, and that of MCP."""
+    held = _map(block.get("resource"))
+    inner = part_of(block.get("content")) if "content" in block else None
+    name = _string(block.get("uri")) or _string(held.get("uri"))
+    if isinstance(held.get("text"), str):
+        return Part("document", held["text"], "text/plain", name=name, given=block)
+    if inner and inner.kind == "text":
+        return Part("document", inner.text, "text/plain", name=name, given=block)
+    return (
+        replace(inner, name=name, given=block)
+        if inner
+        else _at(None, block, mime=held.get("mimeType"), data=held.get("blob"), name=name)
+    )
+
+
+def _resource_link(block: Mapping[str, Any]) -> Part | None:
+    return _at(
+        block.get("uri"), block, mime=block.get("mimeType"), name=block.get("name") or block.get("uri")
+    )
 
 
 def _file(block: Mapping[str, Any]) -> Part | None:
@@ -165,15 +200,54 @@ def _document_url(block: Mapping[str, Any]) -> Part | None:
 
 
 def _inline(block: Mapping[str, Any]) -> Part | None:
+    """Gemini's data, in the URL's alphabet where its SDK wrote it down."""
     blob = _map(block.get("inlineData") or block.get("inline_data"))
     mime = blob.get("mimeType") or blob.get("mime_type")
-    return _at(None, block, mime=mime, data=blob.get("data"), name=blob.get("displayName"))
+    name = blob.get("displayName") or blob.get("display_name")
+    data = _string(blob.get("data"))
+    return _at(None, block, mime=mime, data=data and standard(data), name=name)
 
 
 def _uri(block: Mapping[str, Any]) -> Part | None:
+    """Gemini's file at a URL, or one that it keeps itself."""
     file = _map(block.get("fileData") or block.get("file_data"))
     mime = file.get("mimeType") or file.get("mime_type")
-    return _at(file.get("fileUri") or file.get("file_uri"), block, mime=mime)
+    uri, name = _string(file.get("fileUri") or file.get("file_uri")) or "", file.get("displayName")
+    if uri.startswith(("http:", "https:")) and not uri.startswith(_GEMINI_FILES):
+        return _at(uri, block, mime=mime, name=name)
+    return _at(None, block, mime=mime, name=name, file_id=uri)
+
+
+_GEMINI_FILES = "https://generativelanguage.googleapis.com/"
+MIME_OF_ENDING: Mapping[str, str] = {
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "html": "text/html",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "mkv": "video/x-matroska",
+    "mov": "video/quicktime",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+    "flv": "video/x-flv",
+    "mpeg": "video/mpeg",
+    "wmv": "video/x-ms-wmv",
+    "three_gp": "video/3gpp",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+    "aac": "audio/aac",
+    "opus": "audio/opus",
+}
 
 
 def _converse(kind: Kind) -> Callable[[Mapping[str, Any]], Part | None]:
@@ -181,10 +255,20 @@ def _converse(kind: Kind) -> Callable[[Mapping[str, Any]], Part | None]:
 
     def read(block: Mapping[str, Any]) -> Part | None:
         inner = _map(block.get(kind))
-        source, ending = _map(inner.get("source")), _string(inner.get("format")) or ""
-        mime = f"{'application' if kind == 'document' else kind}/{ending}" if ending else None
+        source, ending, name = (
+            _map(inner.get("source")),
+            _string(inner.get("format")) or "",
+            inner.get("name"),
+        )
+        texts = source.get("content") if isinstance(source.get("content"), list) else [source]
+        text = "\n".join(str(_map(one)["text"]) for one in texts or () if "text" in _map(one))
+        if kind == "document" and text:
+            return Part("document", text, "text/plain", name=_string(name), given=block)
+        mime = MIME_OF_ENDING.get(ending) or (f"{kind}/{ending}" if ending and kind != "document" else None)
+        if mime and medium(mime) != kind:
+            mime = f"{kind}/{ending}"
         s3 = _map(source.get("s3Location")).get("uri")
-        return _at(None, block, kind, mime=mime, data=source.get("bytes"), name=inner.get("name"), file_id=s3)
+        return _at(None, block, kind, mime=mime, data=source.get("bytes"), name=name, file_id=s3)
 
     return read
 
@@ -198,10 +282,13 @@ _TAGGED: Mapping[str, _Reader] = {
     "document": _sourced,
     "image_url": _image_url,
     "input_image": _image_url,
+    "computer_screenshot": _image_url,
     "input_audio": _audio,
     "file": _file,
     "input_file": _file,
     "document_url": _document_url,
+    "resource": _resource,
+    "resource_link": _resource_link,
 }
 _KEYED: Mapping[str, _Reader] = {
     "text": _text,
@@ -213,4 +300,5 @@ _KEYED: Mapping[str, _Reader] = {
     "image": _converse("image"),
     "document": _converse("document"),
     "video": _converse("video"),
+    "audio": _converse("audio"),
 }

@@ -51,6 +51,56 @@ ANTHROPIC: list[dict[str, Any]] = [
         ],
     },
 ]
+MISTRAL: list[dict[str, Any]] = [
+    {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "what is it?"},
+            {"type": "image_url", "image_url": "https://a.b/c.png"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA==", "detail": "low"}},
+            {"type": "document_url", "document_url": "https://a.b/d.pdf", "document_name": "d.pdf"},
+            {"type": "input_audio", "input_audio": "eA=="},
+            {"type": "file", "file_id": "f-1"},
+            {"type": "resource_link", "uri": "https://a.b/e", "metadata": {"page": 2}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "signature": "c2ln"},
+            {"type": "text", "text": "I look."},
+        ],
+        "tool_calls": [
+            {
+                "id": "D681PevKs",
+                "type": "function",
+                "function": {"name": "look", "arguments": '{"at": "cat"}'},
+            },
+            {"id": "000000002", "type": "function", "function": {"name": "sniff", "arguments": "{}"}},
+        ],
+    },
+    {
+        "role": "tool",
+        "name": "look",
+        "tool_call_id": "D681PevKs",
+        "content": [
+            {"type": "text", "text": "see"},
+            {"type": "resource", "uri": "cat://1", "content": {"type": "text", "text": "a cat"}},
+        ],
+    },
+    {"role": "tool", "name": "sniff", "tool_call_id": "000000002", "content": "warm"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "It is red"},
+            {"type": "reference", "reference_ids": [1, "b"]},
+            {"type": "text", "text": "."},
+        ],
+    },
+    {"role": "user", "content": "In verse?"},
+    {"role": "assistant", "content": "Red ", "prefix": True},
+]
 OPENAI: list[dict[str, Any]] = [
     {"role": "developer", "content": "in verse"},
     {
@@ -73,5 +123,116 @@ OPENAI: list[dict[str, Any]] = [
     },
     {"role": "tool", "tool_call_id": "call_1", "content": "a b"},
 ]
+REASONING = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [{"type": "summary_text", "text": "hm"}],
+    "encrypted_content": "eHh4",
+}
+RESPONSES: list[dict[str, Any]] = [
+    {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Be brief."}]},
+    {"role": "developer", "content": "in verse"},
+    {
+        "type": "message",
+        "role": "user",
+        "status": "completed",
+        "content": [
+            {"type": "input_text", "text": "see"},
+            {"type": "input_image", "image_url": "data:image/png;base64,eA==", "detail": "low"},
+            {"type": "input_image", "file_id": "file-1", "detail": "auto"},
+            {"type": "input_file", "file_url": "https://example.org/d.pdf"},
+            {"type": "input_file", "filename": "d.pdf", "file_data": "data:application/pdf;base64,eA=="},
+        ],
+    },
+    REASONING,
+    {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "cat"},
+    },
+    {**REASONING, "id": "rs_2"},
+    {
+        "type": "message",
+        "role": "assistant",
+        "id": "msg_1",
+        "status": "completed",
+        "phase": "commentary",
+        "content": [
+            {
+                "type": "output_text",
+                "text": "I look.",
+                "annotations": [
+                    {
+                        "type": "url_citation",
+                        "url": "https://example.org",
+                        "title": "cat",
+                        "start_index": 0,
+                        "end_index": 6,
+                    }
+                ],
+            },
+            {"type": "refusal", "refusal": "But I will not touch."},
+        ],
+    },
+    {**REASONING, "id": "rs_3"},
+    {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "look",
+        "arguments": '{"at": "cat"}',
+        "status": "completed",
+    },
+    {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "sh", "input": "ls -l"},
+    {
+        "type": "computer_call",
+        "id": "cu_1",
+        "call_id": "call_3",
+        "action": {"type": "screenshot"},
+        "pending_safety_checks": [],
+        "status": "completed",
+    },
+    {
+        "type": "shell_call",
+        "call_id": "call_4",
+        "action": {"commands": ["ls"]},
+    },
+    {"type": "function_call_output", "call_id": "call_1", "output": "red", "status": "completed"},
+    {
+        "type": "custom_tool_call_output",
+        "call_id": "call_2",
+        "output": [{"type": "input_text", "text": "a b"}],
+    },
+    {
+        "type": "computer_call_output",
+        "call_id": "call_3",
+        "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,eA=="},
+    },
+    {
+        "type": "shell_call_output",
+        "call_id": "call_4",
+        "output": [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+    },
+    {"role": "assistant", "content": "It is red."},
+    {
+        "type": "image_generation_call",
+        "id": "ig_1",
+        "status": "completed",
+        "result": None,
+    },
+    {"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]},
+    {"type": "function_call", "call_id": "call_5", "name": "look", "arguments": "{}"},
+    {
+        "type": "function_call_output",
+        "call_id": "call_5",
+        "output": [{"type": "input_image", "image_url": "https://example.org/cat.png", "detail": "auto"}],
+    },
+]
 
-SAMPLES: Mapping[str, list[dict[str, Any]]] = {"anthropic": ANTHROPIC, "openai-chat": OPENAI}
+SAMPLES: Mapping[str, list[dict[str, Any]]] = {
+    "anthropic": ANTHROPIC,
+    "mistral": MISTRAL,
+    "openai-chat": OPENAI,
+    "openai-responses": RESPONSES,
+}

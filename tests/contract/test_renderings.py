@@ -144,7 +144,8 @@ def pieces(request: dict[str, Any]) -> list[Any]:
         for message in listed or ():
             content = message.get("content", message.get("parts"))
             alternates = "system" in request or "contents" in request or isinstance(content, list)
-            found += [(message.get("role"), block) for block in content] if alternates else [message]
+            whole = {key: value for key, value in message.items() if key != "prefix"}  # of the last one alone
+            found += [(message.get("role"), block) for block in content] if alternates else [whole]
     return found
 
 

@@ -13,19 +13,26 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 from turnledger.domain.identifiers import checked_id
-from turnledger.importing.formats import FORMATS
+from turnledger.importing.claude_code import NAME as SESSION
+from turnledger.importing.formats import FORMATS, guessed_format
+from turnledger.importing.openai_responses import INSTRUCTIONS
+from turnledger.importing.sessions import conversations_of
 
 LIST_KEYS = ("messages", "contents", "input")
-_PROMPT_KEYS = ("system", "instructions", "system_instruction", "systemInstruction")
+_PROMPT_KEYS = ("system", INSTRUCTIONS, "system_instruction", "systemInstruction")
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One conversation of a file: its id, its messages as they stand there, and where it stands."""
+    """One conversation of a file: its id, its messages as they stand there, and where it stands.
+
+    `notes` say what of the file is no part of it.
+    """
 
     conversation_id: str
     messages: list[Any]
     place: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ class _Value:
 
     place: str
     value: Any
+    notes: tuple[str, ...] = ()
 
 
 def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine]:
@@ -66,7 +74,7 @@ def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine
         except ValueError as error:
             yield BadLine(item.place, str(error))
             continue
-        yield Transcript(conversation_id, messages, item.place)
+        yield Transcript(conversation_id, messages, item.place, item.notes)
 
 
 def _text(given: Any) -> Any:
@@ -83,6 +91,8 @@ def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
     """The messages that a map holds, its system prompt first; None where it holds none."""
     found = (conversation.get(key) for key in LIST_KEYS)
     messages = next((value for value in found if isinstance(value, list)), None)
+    if messages is None and isinstance(conversation.get("input"), str) and "model" in conversation:
+        messages = [{"role": "user", "content": conversation["input"]}]
     return None if messages is None else _prompt(conversation) + messages
 
 
@@ -95,7 +105,8 @@ def _prompt(conversation: Mapping[str, Any]) -> list[Any]:
             if prompt and isinstance(prompt, dict) and "parts" in prompt:
                 return [{**prompt, "role": "system"}]
             if prompt and isinstance(prompt, str | list):
-                return [{"role": "system", "content": prompt}]
+                told = {"role": "system", "content": prompt}
+                return [told | ({"type": key} if key == INSTRUCTIONS and "input" in conversation else {})]
     return []
 
 
@@ -135,7 +146,14 @@ def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
             messages.append(item.value)
         else:
             yield BadLine(item.place, "this is no message, though the lines before it are")
-    yield _Value("the file", messages)
+    yield from _sessions(messages) if guessed_format(messages) == SESSION else [_Value("the file", messages)]
+
+
+def _sessions(events: list[Any]) -> Iterator[_Value]:
+    """A session of Claude Code: its conversation, and those of its sidechains."""
+    for found in conversations_of(events):
+        place = "the file" if found.main else f"the file, {found.name}"
+        yield _Value(place, {"id": found.conversation_id, "messages": found.events}, found.notes)
 
 
 def _each(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:

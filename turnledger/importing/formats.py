@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, openai_chat
+from turnledger.importing import anthropic, claude_code, mistral, ollama, openai_chat, openai_responses
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -14,6 +14,10 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        claude_code.FORMAT,
+        mistral.FORMAT,
+        ollama.FORMAT,
+        openai_responses.FORMAT,
     )
 }
 ALIASES: Mapping[str, str] = {}

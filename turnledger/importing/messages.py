@@ -15,7 +15,7 @@ def read_messages(source: Any, format: str | None = None) -> list[Any]:
 
     `source` is a list of messages in the format's own shape, the request or other map that holds them, or the
     path of a file with one conversation. Raises `InvalidArgument` for a format that is not known, a file
-    that cannot be read or that holds several conversations, and `InvalidMessage` for a line that is no JSON.
+    that cannot be read or that holds several conversations (a session's sidechains are left out), and `InvalidMessage` for a line that is no JSON.
 
     >>> read_messages([{"role": "developer", "content": "in verse"}], format="openai-chat")
     [{'role': 'system', 'content': 'in verse', 'metadata': {'openai_role': 'developer'}}]
@@ -42,6 +42,8 @@ def _only_conversation(path: Path) -> list[Any]:
         if isinstance(item, BadLine):
             raise InvalidMessage(index, f"{path}, {item}")
     transcripts = [item for item in found if not isinstance(item, BadLine)]
+    first = transcripts[0].conversation_id if transcripts else ""
+    transcripts = [one for one in transcripts if not one.conversation_id.startswith(f"{first}/")]
     if len(transcripts) != 1:
         raise InvalidArgument(
             f"{path} holds {len(transcripts)} conversations: read_transcripts reads such a file"

@@ -21,7 +21,8 @@ class Piece:
     """One piece of a message: `raw` as it stands at `path` in the message of index `home`.
 
     A call and a result have the id that they were given, and `now` the one by which they are paired; unless
-    they need none, the fixed file gives them that. A piece without a home is new, or moved.
+    they need none, the fixed file gives them that. A piece without a home is new, or moved from that of the
+    index `was`.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Piece:
     text: str | None = None
     needs_id: bool = True
     home: int | None = None
+    was: int | None = None
     now: str | None = None
 
     @property
@@ -45,8 +47,8 @@ class Piece:
 class Rules:
     """What the provider of a format insists on.
 
-    `own_messages`: a result is a message, else a piece of the user's next one. `merges`: messages of the
-    assistant in a row are one turn. `beside`: the key of a request under which the system prompt stands, None
+    `own_messages`: a result is a message, else a piece of the user's next one, or, with `own_lines`, of one
+    of its own. `merges`: messages of the assistant in a row are one turn. `beside`: the key of a request under which the system prompt stands, None
     where it is one of the messages. `words` say by kind of finding who refuses it, and how.
     """
 
@@ -55,6 +57,7 @@ class Rules:
     id_shaped: Callable[[str], str] = field(default=lambda digits: f"call_{digits[:24]}")
     name_others: str = "[^a-zA-Z0-9_-]"
     name_longest: int = 64
+    own_lines: bool = False
     merges: bool = False
     user_first: bool = False
     beside: str | None = None

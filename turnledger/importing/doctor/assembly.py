@@ -24,14 +24,24 @@ def assembled(
     """The messages of these pieces, in order."""
     body_of = {body.index: body for body in bodies}
     messages: list[Any] = []
-    for home, pieces in _groups(placed, body_of, own=anatomy.rules.own_messages):
+    rules = anatomy.rules
+    for home, pieces in _groups(placed, body_of, own=rules.own_messages or rules.own_lines):
+        whole = _moved_whole(pieces, body_of, anatomy) if rules.own_lines else None
         if home is not None:
             messages.append(rebuilt(body_of[home], pieces, anatomy, origins))
-        elif anatomy.rules.own_messages:
+        elif rules.own_messages:
             messages += [piece.raw for piece in pieces]
+        elif whole:
+            messages.append(rebuilt(whole, pieces, anatomy, origins))
         else:
             messages.append(anatomy.carrier(pieces, messages[-1] if messages else {}))
     return messages
+
+
+def _moved_whole(pieces: Sequence[Piece], bodies: dict[int, Body], anatomy: Anatomy) -> Body | None:
+    """The message that held this result and nothing else, so that it can be moved as it is."""
+    body = bodies.get(pieces[0].was) if pieces[0].was is not None else None
+    return body if body and len(anatomy.pieces(body.message)) == len(pieces) == 1 else None
 
 
 Group = tuple[int | None, list[Piece]]
@@ -42,7 +52,7 @@ def _groups(placed: Sequence[Piece], bodies: dict[int, Body], *, own: bool) -> l
     unless a result is a message of its own."""
     groups: list[Group] = []
     for piece in placed:
-        if (groups and groups[-1][0] == piece.home) or (
+        if (groups and groups[-1][0] == piece.home and (piece.home is not None or not own)) or (
             piece.home is None and not own and groups and _is_users(groups[-1], bodies)
         ):
             groups[-1][1].append(piece)

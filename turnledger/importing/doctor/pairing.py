@@ -91,7 +91,7 @@ def paired(bodies: Sequence[Body], anatomy: Anatomy, find: Find) -> list[Piece]:
         piece = table.pieces[moved.index][0]
         reason = f"the result of {quoted(piece.now)} does not stand right behind the turn that made the call"
         find(kinds.DISPLACED, piece, reason, "moved behind that turn")
-        piece.home = None
+        piece.home, piece.was = None, piece.home
     placed: list[Piece] = []
     for item in adjacent(items):
         placed += (

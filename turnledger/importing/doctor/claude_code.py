@@ -1,0 +1,97 @@
+"""The anatomy of Claude Code's sessions: Anthropic messages inside of events that name the one before them.
+
+The conversation that is loaded is the chain of the newest event (`importing.sessions`). A result that never
+came is a line of its own behind its call, and the chain runs through it; a line that goes leaves no gap.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from turnledger.importing.doctor import findings as kinds
+from turnledger.importing.doctor.anatomy import Change, Piece, Side
+from turnledger.importing.doctor.anthropic import RULES, AnthropicAnatomy
+from turnledger.importing.doctor.patching import Origins
+from turnledger.importing.doctor.treatment import Place, Treated, Treatment
+from turnledger.importing.sessions import Tree
+
+_ENVELOPE = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "agentId", "slug")
+
+
+class ClaudeCodeAnatomy(AnthropicAnatomy):
+    rules = replace(RULES, own_lines=True, beside=None)
+
+    def side(self, message: Mapping[str, Any]) -> Side | None:
+        return super().side({"role": message.get("type")})
+
+    def pieces(self, message: Mapping[str, Any]) -> list[Piece]:
+        found = super().pieces(message["message"])
+        return [replace(piece, path=("message", *piece.path)) for piece in found]
+
+    def rebuilt(self, message: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:
+        return {**message, "message": super().rebuilt(message["message"], pieces)}
+
+    def carrier(self, results: Sequence[Piece], after: Mapping[str, Any]) -> dict[str, Any]:
+        content = [piece.raw for piece in results]
+        return _line(after, after.get("uuid"), content, str(results[0].now))
+
+    def opening(self, first: Mapping[str, Any]) -> dict[str, Any]:
+        return _line(first, None, super().opening(first)["content"], "opening")
+
+    def ended(self, message: dict[str, Any]) -> Change | None:
+        return None  # what comes next is the user's
+
+
+def _line(near: Mapping[str, Any], before: Any, content: Any, name: str) -> dict[str, Any]:
+    """A user's line beside another one; its uuid is always the same."""
+    return {
+        "parentUuid": before,
+        **{key: near[key] for key in _ENVELOPE if key in near},
+        "type": "user",
+        "message": {"role": "user", "content": content},
+        "uuid": str(uuid5(NAMESPACE_URL, f"{near.get('uuid')}/{name}")),
+        **({"timestamp": near["timestamp"]} if "timestamp" in near else {}),
+    }
+
+
+class SessionTreatment:
+    """The treatment of a session's events, of which the conversation is a part."""
+
+    def __init__(self, origins: Origins, place: Place) -> None:
+        self._origins = origins
+        self._place = place
+
+    def of(self, events: Sequence[Any]) -> Treated:
+        self._events = list(events)
+        self._tree = Tree(events, whole=False)
+        places = self._tree.main()
+        self._path = self._tree.ancestors(places[-1], set(places)) if places else []
+        anatomy = ClaudeCodeAnatomy()
+        treatment = Treatment(anatomy, self._origins, lambda i, path: self._place(places[i], path), apart=False)
+        treated = treatment.of([events[place] for place in places])
+        broken = list(self._mend_chain())
+        self._weave(places, treated.messages)
+        return Treated([event for event in self._woven if event is not None], [], [*broken, *treated.findings])
+
+    def _mend_chain(self) -> Iterator[kinds.Finding]:
+        """Events that name one before them that is not in the file: what stands before is lost with it."""
+        kept = set(self._tree.main())
+        for place in reversed(self._path):
+            before = self._tree.parent(place, kept)
+            if before is not None and self._tree.lost_parent(place):
+                self._link(place, self._events[before].get("uuid"))
+                yield kinds.Finding(
+                    kinds.BROKEN_CHAIN,
+                    self._place(place, ("parentUuid",)),
+                    "the event that it follows is not in the file, so all before it is not loaded",
+                    f"it follows {self._place(before, ())}",
+                )
+
+    def _link(self, place: int, before: Any) -> None:
+        old = self._events[place]
+        self._events[place] = self._origins.note({**old, "parentUuid": before}, old)
+
+    def _weave(self, places: Sequence[int], messages: Sequence[Any]) -> None:
+        """The events, with these messages in the place of those."""
+        raise NotImplementedError
