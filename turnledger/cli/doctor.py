@@ -12,7 +12,7 @@ from turnledger.cli.screen import Screen, json_line
 from turnledger.domain.errors import InvalidArgument
 from turnledger.importing import ALIASES
 from turnledger.importing.doctor import Examined, examine_text
-from turnledger.importing.doctor.anatomies import ANATOMIES
+from turnledger.importing.doctor.anatomies import EXAMINED
 from turnledger.projections.legible import counted, one_line
 
 _HELP = """Examine a transcript: what its provider would refuse, and why, one finding a line with its place.
@@ -36,7 +36,7 @@ Examples:
 @click.argument("file", metavar="FILE")
 @click.option(
     "--format",
-    type=click.Choice([*ANATOMIES, *(alias for alias, name in ALIASES.items() if name in ANATOMIES)]),
+    type=click.Choice([*EXAMINED, *(alias for alias, name in ALIASES.items() if name in EXAMINED)]),
     help="The messages' format; without it, it is guessed and said.",
 )
 @click.option(

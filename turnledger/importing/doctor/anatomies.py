@@ -1,12 +1,27 @@
-"""The formats that the doctor knows, by name."""
+"""The formats that the doctor knows, by name, and how one conversation of each is treated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from turnledger.importing.claude_code import NAME as SESSION
 from turnledger.importing.doctor.anatomy import Anatomy
 from turnledger.importing.doctor.anthropic import AnthropicAnatomy
+from turnledger.importing.doctor.claude_code import SessionTreatment
 from turnledger.importing.doctor.openai_chat import OpenAIAnatomy
+from turnledger.importing.doctor.patching import Origins
+from turnledger.importing.doctor.treatment import Place, Treated, Treatment
 
 ANATOMIES: Mapping[str, Anatomy] = {
     "anthropic": AnthropicAnatomy(),
     "openai-chat": OpenAIAnatomy(),
 }
+EXAMINED = [*ANATOMIES, SESSION]
+
+
+def treated_as(
+    format: str, messages: Sequence[Any], origins: Origins, place: Place, *, apart: bool = False
+) -> Treated:
+    """The treatment of one conversation in a format of these."""
+    if format == SESSION:
+        return SessionTreatment(origins, place).of(messages)
+    return Treatment(ANATOMIES[format], origins, place, apart=apart).of(messages)

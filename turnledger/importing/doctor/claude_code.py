@@ -4,7 +4,7 @@ The conversation that is loaded is the chain of the newest event (`importing.ses
 came is a line of its own behind its call, and the chain runs through it; a line that goes leaves no gap.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -14,6 +14,7 @@ from turnledger.importing.doctor.anatomy import Change, Piece, Side
 from turnledger.importing.doctor.anthropic import RULES, AnthropicAnatomy
 from turnledger.importing.doctor.patching import Origins
 from turnledger.importing.doctor.treatment import Place, Treated, Treatment
+from turnledger.importing.doctor.weaving import Weaving
 from turnledger.importing.sessions import Tree
 
 _ENVELOPE = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "agentId", "slug")
@@ -63,35 +64,17 @@ class SessionTreatment:
         self._place = place
 
     def of(self, events: Sequence[Any]) -> Treated:
-        self._events = list(events)
-        self._tree = Tree(events, whole=False)
-        places = self._tree.main()
-        self._path = self._tree.ancestors(places[-1], set(places)) if places else []
+        tree = Tree(events, whole=False)
+        places = tree.main()
         anatomy = ClaudeCodeAnatomy()
         treatment = Treatment(anatomy, self._origins, lambda i, path: self._place(places[i], path), apart=False)
         treated = treatment.of([events[place] for place in places])
-        broken = list(self._mend_chain())
-        self._weave(places, treated.messages)
-        return Treated([event for event in self._woven if event is not None], [], [*broken, *treated.findings])
+        weaving = Weaving(events, tree, places, self._origins)
+        broken = [self._broken(place, before) for place, before in weaving.broken]
+        moved = {places[index] for index in treated.moved if len(anatomy.pieces(events[places[index]])) == 1}
+        return Treated(weaving.of(treated.messages, moved), [], [*broken, *treated.findings])
 
-    def _mend_chain(self) -> Iterator[kinds.Finding]:
-        """Events that name one before them that is not in the file: what stands before is lost with it."""
-        kept = set(self._tree.main())
-        for place in reversed(self._path):
-            before = self._tree.parent(place, kept)
-            if before is not None and self._tree.lost_parent(place):
-                self._link(place, self._events[before].get("uuid"))
-                yield kinds.Finding(
-                    kinds.BROKEN_CHAIN,
-                    self._place(place, ("parentUuid",)),
-                    "the event that it follows is not in the file, so all before it is not loaded",
-                    f"it follows {self._place(before, ())}",
-                )
-
-    def _link(self, place: int, before: Any) -> None:
-        old = self._events[place]
-        self._events[place] = self._origins.note({**old, "parentUuid": before}, old)
-
-    def _weave(self, places: Sequence[int], messages: Sequence[Any]) -> None:
-        """The events, with these messages in the place of those."""
-        raise NotImplementedError
+    def _broken(self, place: int, before: int) -> kinds.Finding:
+        reason = "the line that it follows is not in the file, so nothing before it is loaded"
+        remedy = f"it follows {self._place(before, ())}"
+        return kinds.Finding(kinds.BROKEN_CHAIN, self._place(place, ("parentUuid",)), reason, remedy)

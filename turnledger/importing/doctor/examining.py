@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing.doctor.anatomies import ANATOMIES
-from turnledger.importing.doctor.anatomy import Anatomy
+from turnledger.importing.doctor.anatomies import EXAMINED, treated_as
 from turnledger.importing.doctor.findings import UNWRITABLE, Finding, Path, spelled
 from turnledger.importing.doctor.layout import Held, Layout
 from turnledger.importing.doctor.patching import Origins
-from turnledger.importing.doctor.treatment import Treated, Treatment
+from turnledger.importing.doctor.treatment import Treated
 from turnledger.importing.doctor.writable import writable
 from turnledger.importing.formats import ALIASES, guessed_format
 
@@ -49,8 +48,8 @@ def examine(messages: Iterable[Any], format: str | None = None) -> Examined:
         raise InvalidArgument("give a list of messages; examine_text takes the text of a file")
     given, origins, found = list(messages), Origins(), list[Finding]()
     clean = writable(given, lambda path, why, remedy: found.append(_unwritable(path, why, remedy)), origins)
-    name, anatomy = _anatomy(format, clean)
-    treated = Treatment(anatomy, origins, lambda i, path: spelled((i, *path)), apart=False).of(clean)
+    name = _known(format, clean)
+    treated = treated_as(name, clean, origins, lambda index, path: spelled((index, *path)))
     return Examined((*found, *treated.findings), treated.messages, (name,), 1, len(given))
 
 
@@ -66,10 +65,10 @@ def examine_text(text: str, format: str | None = None) -> Examined:
     treated: list[tuple[Held, Treated]] = []
     names: dict[str, None] = {}
     for held in layout.conversations:
-        name, anatomy = _anatomy(format, held.messages)
+        name = _known(format, held.messages)
         names[name] = None
         apart = held.holder is not None
-        treated.append((held, Treatment(anatomy, layout.origins, held.place, apart=apart).of(held.messages)))
+        treated.append((held, treated_as(name, held.messages, layout.origins, held.place, apart=apart)))
     findings = [*layout.findings, *(finding for _, done in treated for finding in done.findings)]
     fixed = layout.written([(held, done.messages, done.beside) for held, done in treated])
     return Examined(
@@ -85,8 +84,8 @@ def _unwritable(path: Path, reason: str, remedy: str) -> Finding:
     return Finding(UNWRITABLE, spelled(path), reason, remedy)
 
 
-def _anatomy(format: str | None, messages: Sequence[Any]) -> tuple[str, Anatomy]:
+def _known(format: str | None, messages: Sequence[Any]) -> str:
     name = ALIASES.get(format, format) if format else guessed_format(messages)
-    if name not in ANATOMIES:
-        raise InvalidArgument(f"the doctor knows the formats {', '.join(ANATOMIES)}, not {name!r}")
-    return name, ANATOMIES[name]
+    if name not in EXAMINED:
+        raise InvalidArgument(f"the doctor knows the formats {', '.join(EXAMINED)}, not {name!r}")
+    return name

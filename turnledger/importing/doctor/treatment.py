@@ -24,11 +24,15 @@ Place = Callable[[int, Path], str]
 
 @dataclass(slots=True)
 class Treated:
-    """The messages that the provider takes, the system prompt to stand beside them, and what was found."""
+    """The messages that the provider takes, the system prompt to stand beside them, and what was found.
+
+    `moved` are the indexes of the messages of which something stands elsewhere now.
+    """
 
     messages: list[Any]
     beside: list[Any] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    moved: set[int] = field(default_factory=set)
 
 
 class Treatment:
@@ -57,7 +61,8 @@ class Treatment:
         systems, beside = self._systems(bodies, first=spoken[0].index if spoken else len(messages))
         said = self._ended(self._opened(said))
         found = [finding for _, finding in sorted(self._found, key=lambda one: one[0])]
-        return Treated([*systems, *said], beside, found)
+        moved = {piece.was for piece in placed if piece.was is not None}
+        return Treated([*systems, *said], beside, found, moved)
 
     def _find(self, kind: str, where: Piece | tuple[int, Path], reason: str, remedy: str) -> None:
         """Adds a finding, with the words of the one who refuses it where they are known."""
