@@ -33,7 +33,7 @@ def standard(text: str) -> str:
 
 
 def in_json(value: object) -> str:
-    """What `json.dumps(..., default=in_json)` writes for bytes. Raises TypeError for what else JSON has no words for."""
+    """What `json.dumps` writes for bytes, as its `default`. Raises TypeError for what JSON has no words for."""
     if isinstance(value, bytes | bytearray | memoryview):
         return base64_text(value)
-    raise TypeError(f"JSON has no words for a {type(value).__name__}")
+    raise TypeError(f"JSON has no words for a {type(value).__name__!r}")

@@ -14,6 +14,7 @@ from turnledger.projections.media import standard
 Kind = Literal["text", "image", "audio", "video", "document", "refusal", "reasoning"]
 MEDIA: tuple[Kind, ...] = ("image", "audio", "video", "document")
 TEXT_TYPES = ("text", "input_text", "output_text")
+GIVEN_BACK_TYPES = ("media", "image-data", "file-data", "image-url", "file-url", "image-file-id", "file-id")
 REASONING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 
@@ -92,6 +93,12 @@ def _reasoning(block: Mapping[str, Any]) -> Part:
     return Part("reasoning", next((t for t in texts if isinstance(t, str)), ""), given=block)
 
 
+def _plain_text(block: Mapping[str, Any]) -> Part | None:
+    """LangChain's document of text."""
+    text, name = block.get("text"), _string(block.get("title"))
+    return Part("document", text, "text/plain", name=name, given=block) if isinstance(text, str) else None
+
+
 def _refusal(block: Mapping[str, Any]) -> Part | None:
     text = block.get("refusal")
     return Part("refusal", text, given=block) if isinstance(text, str) else None
@@ -125,17 +132,21 @@ def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+_MIMES = ("mimeType", "mediaType", "mime_type")
+
+
 def _sourced(block: Mapping[str, Any]) -> Part | None:
-    """Anthropic's image and document; without a source, the image of MCP, and that of the AI SDK."""
-    default: Kind = "image" if block.get("type") == "image" else "document"
+    """Anthropic's image and document; without a source, media of MCP, of the AI SDK and of LangChain."""
+    default: Kind = next((kind for kind in MEDIA if kind == block.get("type")), "document")
     source, name = _map(block.get("source")), block.get("title")
     if source.get("type") == "text":
         return Part("document", str(source.get("data") or ""), "text/plain", name=_string(name), given=block)
-    mime = source.get("media_type") or block.get("mimeType") or block.get("mediaType")
-    data, url = source.get("data") or block.get("data"), source.get("url") or block.get("image")
+    mime = source.get("media_type") or next((block[key] for key in _MIMES if block.get(key)), None)
+    data = source.get("data") or block.get("data") or block.get("base64")
+    url, file_id = source.get("url") or block.get("image") or block.get("url"), block.get("file_id")
     if isinstance(url, str) and not url.startswith(("data:", "http:", "https:")):
         data, url = url, None
-    return _at(url, block, default, mime=mime, file_id=source.get("file_id"), name=name, data=data)
+    return _at(url, block, default, mime=mime, file_id=source.get("file_id") or file_id, name=name, data=data)
 
 
 def _image_url(block: Mapping[str, Any]) -> Part | None:
@@ -182,13 +193,46 @@ def _resource_link(block: Mapping[str, Any]) -> Part | None:
 
 
 def _file(block: Mapping[str, Any]) -> Part | None:
-    """OpenAI's files, and those of the AI SDK."""
+    """OpenAI's files, and those of the AI SDK and of LangChain."""
     file = _map(block.get("file")) or block
-    data, name = _string(file.get("file_data") or file.get("data")), file.get("filename")
+    name, held = file.get("filename"), _map(file.get("data"))
+    data = _string(file.get("file_data") or held.get("data") or file.get("data") or file.get("base64"))
     url = data if data and data.startswith(("data:", "http:", "https:")) else None
-    mime = file.get("mediaType") or file.get("mimeType") or _mime_of_name(name)
-    address = url or file.get("file_url") or file.get("url")
+    mime = next((file[key] for key in _MIMES if file.get(key)), None) or _mime_of_name(name)
+    address = url or file.get("file_url") or held.get("url") or file.get("url")
     return _at(address, block, mime=mime, file_id=file.get("file_id"), name=name, data=None if url else data)
+
+
+def _given_back(block: Mapping[str, Any]) -> Part | None:
+    """A medium that a tool gave back to the AI SDK."""
+    default: Kind = "image" if str(block.get("type")).startswith("image") else "document"
+    mime, name = block.get("mediaType"), block.get("filename")
+    return _at(
+        block.get("url"),
+        block,
+        default,
+        mime=mime,
+        file_id=block.get("fileId"),
+        name=name,
+        data=block.get("data"),
+    )
+
+
+_MEDIA_OF_URLS: Mapping[str, Kind] = {f"{kind}-url": kind for kind in MEDIA}
+
+
+def _told_by_kind(block: Mapping[str, Any]) -> Part | None:
+    """A part of Pydantic AI's content: a text, a medium at a URL, in the block, or uploaded before."""
+    kind, mime = str(block.get("kind")), block.get("media_type")
+    if kind in ("text-content", "structured-content"):
+        text = block.get("content")
+        return Part("text", text, given=block) if isinstance(text, str) else None
+    if kind in ("binary", "uploaded-file") or kind in _MEDIA_OF_URLS:
+        default: Kind = _MEDIA_OF_URLS.get(kind, "document")
+        return _at(
+            block.get("url"), block, default, mime=mime, file_id=block.get("file_id"), data=block.get("data")
+        )
+    return None
 
 
 def _mime_of_name(name: Any) -> str | None:
@@ -280,6 +324,9 @@ _TAGGED: Mapping[str, _Reader] = {
     "refusal": _refusal,
     "image": _sourced,
     "document": _sourced,
+    "audio": _sourced,
+    "video": _sourced,
+    "text-plain": _plain_text,
     "image_url": _image_url,
     "input_image": _image_url,
     "computer_screenshot": _image_url,
@@ -287,6 +334,7 @@ _TAGGED: Mapping[str, _Reader] = {
     "file": _file,
     "input_file": _file,
     "document_url": _document_url,
+    **dict.fromkeys(GIVEN_BACK_TYPES, _given_back),
     "resource": _resource,
     "resource_link": _resource_link,
 }
@@ -300,5 +348,6 @@ _KEYED: Mapping[str, _Reader] = {
     "image": _converse("image"),
     "document": _converse("document"),
     "video": _converse("video"),
+    "kind": _told_by_kind,
     "audio": _converse("audio"),
 }

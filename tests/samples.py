@@ -51,6 +51,148 @@ ANTHROPIC: list[dict[str, Any]] = [
         ],
     },
 ]
+BEDROCK: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "content": [
+            {"text": "what is it?"},
+            {"image": {"format": "png", "source": {"bytes": b"x"}}},
+            {"document": {"format": "pdf", "name": "a cat (1)", "source": {"bytes": b"pdf"}}},
+            {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://pets/cat.mp4"}}}},
+            {"cachePoint": {"type": "default"}},
+            {"guardContent": {"text": {"text": "say it", "qualifiers": ["query"]}}},
+            {"guardContent": {"image": {"format": "png", "source": {"bytes": b"y"}}}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}},
+            {"reasoningContent": {"redactedContent": b"xx"}},
+            {"text": "I look."},
+            {"toolUse": {"toolUseId": "tooluse_1", "name": "look", "input": {"at": "cat", "bytes": "no"}}},
+            {"toolUse": {"toolUseId": "tooluse_2", "name": "sniff", "input": {}}},
+            {"toolUse": {"toolUseId": "tooluse_3", "name": "hear", "input": {}}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {
+                "toolResult": {
+                    "toolUseId": "tooluse_1",
+                    "content": [
+                        {"text": "see"},
+                        {"image": {"format": "gif", "source": {"bytes": b"\xff\xd8"}}},
+                        {"document": {"format": "txt", "name": "notes", "source": {"text": "a cat"}}},
+                    ],
+                }
+            },
+            {"toolResult": {"toolUseId": "tooluse_2", "content": [{"json": {"warm": [1, None]}}]}},
+            {"toolResult": {"toolUseId": "tooluse_3", "content": [{"text": "deaf"}], "status": "error"}},
+            {"text": "well?"},
+            {"text": "say"},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"text": "I search."},
+            {
+                "toolUse": {
+                    "toolUseId": "srv_1",
+                    "name": "nova_grounding",
+                    "input": {"query": "cat"},
+                    "type": "server_tool_use",
+                }
+            },
+            {
+                "toolResult": {
+                    "toolUseId": "srv_1",
+                    "content": [{"text": "found"}],
+                    "type": "nova_grounding_result",
+                }
+            },
+            {
+                "citationsContent": {
+                    "content": [{"text": "It is red."}],
+                    "citations": [{"title": "Cats", "location": {"web": {"url": "https://a.b/c"}}}],
+                }
+            },
+            {"text": " And warm."},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"searchResult": {"source": "kb", "title": "Cats", "content": [{"text": "They purr."}]}},
+            {"text": "and this?"},
+        ],
+    },
+]
+GEMINI: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "parts": [
+            {"text": "what is it?"},
+            {"inlineData": {"mimeType": "image/png", "data": "eA==", "displayName": "cat"}},
+            {
+                "fileData": {"mimeType": "video/mp4", "fileUri": "gs://pets/cat.mp4"},
+                "videoMetadata": {"fps": 2},
+            },
+        ],
+    },
+    {
+        "role": "model",
+        "parts": [
+            {"text": "hm", "thought": True},
+            {"text": "I ", "thoughtSignature": "c2ln"},
+            {"text": "look."},
+            {"functionCall": {"name": "look", "args": {"at_what": "cat"}}, "thoughtSignature": "c2lnMg=="},
+            {"functionCall": {"name": "look", "args": {"at_what": "dog"}}},
+        ],
+    },
+    {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"name": "look", "response": {"output": "a cat"}}},
+            {"functionResponse": {"name": "look", "response": {"paws_seen": 4, "tail": [True, None]}}},
+            {"text": "well?"},
+        ],
+    },
+    {
+        "role": "model",
+        "parts": [
+            {"functionCall": {"id": "f1", "name": "paint", "args": {}}, "thoughtSignature": "c2lnMw=="},
+            {"functionCall": {"id": "f2", "name": "hear"}},
+        ],
+    },
+    {
+        "role": "user",
+        "parts": [
+            {
+                "functionResponse": {
+                    "id": "f1",
+                    "name": "paint",
+                    "response": {"result": "done"},
+                    "parts": [{"inlineData": {"mimeType": "image/png", "data": "-_8="}}],
+                    "scheduling": "SILENT",
+                }
+            },
+            {"functionResponse": {"id": "f2", "name": "hear", "response": {"error": "deaf"}}},
+        ],
+    },
+    {
+        "role": "model",
+        "parts": [
+            {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+            {"inlineData": {"mimeType": "image/png", "data": "eA=="}, "thoughtSignature": "c2lnNA=="},
+            {"text": "It is 1."},
+            {"text": "", "thoughtSignature": "c2lnNQ=="},
+        ],
+    },
+]
 MISTRAL: list[dict[str, Any]] = [
     {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
     {
@@ -232,6 +374,8 @@ RESPONSES: list[dict[str, Any]] = [
 
 SAMPLES: Mapping[str, list[dict[str, Any]]] = {
     "anthropic": ANTHROPIC,
+    "bedrock-converse": BEDROCK,
+    "gemini": GEMINI,
     "mistral": MISTRAL,
     "openai-chat": OPENAI,
     "openai-responses": RESPONSES,

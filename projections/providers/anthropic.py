@@ -65,7 +65,7 @@ def _own_blocks(item: Item, ids: Mapping[str, str]) -> list[Block] | None:
         return None
 
     def sent(call: Call, block: Block) -> Block:
-        return {**block, "id": ids[call.call_id]} if block else _call(call, ids)
+        return {**_call(call, ids), **block, "id": ids[call.call_id]}
 
     return with_calls_left(copied(kept), item, lambda block: block["type"] == "tool_use", sent)
 

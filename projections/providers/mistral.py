@@ -40,7 +40,7 @@ def rendered(items: list[Item]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     ids = call_ids(items, IDS, lambda digits: digits[:9])
     messages = list(_bridged(message_of(item, ids) for item in items))
     if items and messages and _asks_for_the_rest(items[-1], messages[-1]):
-        messages[-1][PREFIX_KEY] = True
+        messages[-1] = {**messages[-1], PREFIX_KEY: True}
     return messages, {"messages": messages}
 
 
@@ -57,8 +57,8 @@ def _bridged(messages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _asks_for_the_rest(item: Item, message: Mapping[str, Any]) -> bool:
     """Whether the answer is to begin with this message: true of the last one alone."""
-    wanted = _kept(item.metadata).get(PREFIX_KEY) is True
-    return wanted and message["role"] == "assistant" and "tool_calls" not in message
+    wanted = item.role == "assistant" and not item.calls and bool(content_of(item))
+    return wanted and message["role"] == "assistant" and _kept(item.metadata).get(PREFIX_KEY) is True
 
 
 def message_of(item: Item, ids: Mapping[str, str]) -> dict[str, Any]:

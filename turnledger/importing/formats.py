@@ -6,7 +6,19 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, claude_code, mistral, ollama, openai_chat, openai_responses
+from turnledger.importing import (
+    anthropic,
+    bedrock_converse,
+    claude_code,
+    gemini,
+    langchain,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+    pydantic_ai,
+    vercel,
+)
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -14,13 +26,18 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        bedrock_converse.FORMAT,
         claude_code.FORMAT,
+        gemini.FORMAT,
+        langchain.FORMAT,
         mistral.FORMAT,
         ollama.FORMAT,
         openai_responses.FORMAT,
+        pydantic_ai.FORMAT,
+        vercel.FORMAT,
     )
 }
-ALIASES: Mapping[str, str] = {}
+ALIASES: Mapping[str, str] = {"bedrock": bedrock_converse.FORMAT.name}
 DEFAULT_FORMAT = openai_chat.FORMAT.name
 _LOOKED_AT_MAX = 1_000
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.domain.messages import id_of_call
+from turnledger.domain.messages import call_id, id_of_call
 from turnledger.importing.pairing import Unanswered
 from turnledger.importing.reading import Format, Read, said
 from turnledger.projections.providers.mistral import IDS
@@ -67,20 +67,18 @@ def _is_text(part: Any) -> bool:
 
 
 def marks(message: Mapping[str, Any]) -> bool:
-    if message.get("role") in ("function", "developer") or "function_call" in message:
+    if "role" not in message:
+        return False
+    if message["role"] in ("function", "developer") or "function_call" in message:
         return True
     calls = message.get("tool_calls")
-    called = (
-        [message, *(call for call in calls if isinstance(call, Mapping))]
-        if isinstance(calls, list)
-        else [message]
-    )
-    return any(_is_own_id(id_of_call(call)) for call in called)
+    ids = [id_of_call(call) for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return any(_is_own_id(one) for one in [*ids, call_id(message.get("tool_call_id"))])
 
 
-def _is_own_id(call_id: str | None) -> bool:
+def _is_own_id(name: str | None) -> bool:
     """Whether an id is none that Mistral would make too."""
-    return call_id is not None and not re.fullmatch(IDS, call_id, re.ASCII)
+    return name is not None and not re.fullmatch(IDS, name, re.ASCII)
 
 
 FORMAT = Format(NAME, read, marks)
