@@ -1,5 +1,6 @@
 """What the doctor's tests share: requests as a provider is given them, and transcripts broken at random."""
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -12,30 +13,68 @@ IDS = ("id", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "toolCallId"
 ODD_IDS: list[Any] = ["a", "b", "a", "", " ", None, "0", " a ", 7, "x" * 70, "ü"]
 
 
-def _anthropic(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Messages of one side in a row are one turn for the service, a text is a block."""
-    request: dict[str, Any] = {"messages": []}
+def _in_turns(messages: list[dict[str, Any]], *, merged: bool = True) -> tuple[list[Any], list[Any]]:
+    """Messages of one side in a row are one turn for the service, a text is a block; system prompts apart."""
+    turns: list[Any] = []
+    system: list[Any] = []
     for message in messages:
-        content = message["content"]
+        key = "parts" if "parts" in message else "content"
+        content = message[key]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-        turns = request["messages"]
         if message["role"] == "system":
             assert not turns
-            request.setdefault("system", []).extend(blocks)
-        elif turns and turns[-1]["role"] == message["role"]:
-            turns[-1]["content"] += blocks
+            system += blocks
+        elif merged and turns and turns[-1]["role"] == message["role"]:
+            turns[-1][key] += blocks
         else:
-            turns.append({"role": message["role"], "content": blocks})
-    return request
+            turns.append({"role": message["role"], key: blocks})
+    return turns, system
 
 
-def _as_they_are(messages: list[dict[str, Any]]) -> dict[str, Any]:
+def _anthropic(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    turns, system = _in_turns(messages)
+    return {"messages": turns} | ({"system": system} if system else {})
+
+
+def _converse(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    turns, system = _in_turns(messages, merged=False)
+    return in_bytes({"messages": turns} | ({"system": system} if system else {}))
+
+
+_AS_GIVEN = ("input", "json")  # what a tool takes and gives keeps its own keys
+
+
+def in_bytes(value: Any) -> Any:
+    """A request of Bedrock's with bytes where its JSON has base64 text."""
+    if isinstance(value, dict):
+        return {
+            key: b64decode(one) if key in ("bytes", "redactedContent") else in_bytes(one)
+            for key, one in value.items()
+            if key not in _AS_GIVEN
+        } | {key: value[key] for key in _AS_GIVEN if key in value}
+    return [in_bytes(one) for one in value] if isinstance(value, list) else value
+
+
+def _gemini(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    contents, system = _in_turns(messages)
+    return {"contents": contents} | ({"config": {"system_instruction": {"parts": system}}} if system else {})
+
+
+def _chat(messages: list[dict[str, Any]]) -> dict[str, Any]:
     return {"messages": [{"content": None, **message} for message in messages]}
+
+
+def _items(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"input": messages}
 
 
 REQUESTS: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
     "anthropic": _anthropic,
-    "openai-chat": _as_they_are,
+    "bedrock-converse": _converse,
+    "gemini": _gemini,
+    "mistral": _chat,
+    "openai-chat": _chat,
+    "openai-responses": _items,
 }
 
 

@@ -58,7 +58,7 @@ def accepted(items: Iterable[Block]) -> list[Block]:
         if type_of(one) == REASONING:
             waiting.append(one)
             continue
-        sent += [*waiting, one] if _is_answer(one) else [one]
+        sent += [*waiting, one] if is_answer(one) else [one]
         waiting = []
     return sent
 
@@ -79,12 +79,19 @@ def _identified(item: Block, seen: set[str]) -> Block | None:
         return item
     if kind == "message":
         return {"role": item["role"], "content": said_text(item["content"])}
-    if "id" not in _REQUIRED.get(kind, ()):
-        return {key: value for key, value in item.items() if key != "id"}
-    return item if kind in CALLS else None
+    return optional_id(item) or (item if kind in CALLS else None)
 
 
-def _is_answer(item: Block) -> bool:
+def optional_id(item: Block) -> Block | None:
+    """An item without its id; None where it cannot be without."""
+    if type_of(item) == "message":
+        return {"role": item["role"], "content": said_text(item["content"])}
+    if "id" in _REQUIRED.get(type_of(item), ()):
+        return None
+    return {key: value for key, value in item.items() if key != "id"}
+
+
+def is_answer(item: Block) -> bool:
     """Whether the model or a tool of the service made the item, so that reasoning may lead to it."""
     kind = type_of(item)
     if kind == "message":

@@ -13,6 +13,7 @@ from turnledger import normalize
 from turnledger.importing import read_messages
 from turnledger.importing.doctor import examine, examine_text
 from turnledger.importing.doctor.anatomies import ANATOMIES
+from turnledger.projections.media import in_json
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
@@ -20,11 +21,11 @@ QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_exa
 each_format = pytest.mark.parametrize("format", list(REQUESTS))
 
 
-def rendered(format: str, buffer: list[Any]) -> list[Any]:
-    """A buffer in a format's own shape."""
+def rendered(format: str, buffer: list[Any]) -> Any:
+    """A buffer in a format's own shape, as JSON."""
     items, _ = normalized_items(stored(buffer))
-    messages: list[Any] = PROVIDERS[format](items)[0]
-    return messages
+    messages = PROVIDERS[format](items)[0]
+    return json.loads(json.dumps(messages, default=in_json))
 
 
 @each_format

@@ -46,7 +46,9 @@ def is_turn(event: Any) -> bool:
     if not isinstance(event, Mapping) or event.get("isApiErrorMessage") is True:
         return False
     message = event.get("message")
-    return event.get("type") in ("user", "assistant") and isinstance(message, Mapping) and "content" in message
+    return (
+        event.get("type") in ("user", "assistant") and isinstance(message, Mapping) and "content" in message
+    )
 
 
 def is_side(event: Event) -> bool:
@@ -147,7 +149,11 @@ class Tree:
         answered = {result for place in chain for result in self._results(place)}
         for place in among:
             results = self._results(place)
-            if place not in chain and results and all(one in calls and one not in answered for one in results):
+            if (
+                place not in chain
+                and results
+                and all(one in calls and one not in answered for one in results)
+            ):
                 answered.update(results)
                 found.add(place)
         return found

@@ -6,14 +6,23 @@ pieces that are left, and what its provider refuses, in the provider's own words
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from turnledger.importing.doctor.findings import Path
+from turnledger.projections.providers.turns import OPENING_TEXT
 
 Side = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["call", "result", "text", "other"]
-Change = tuple[str, str, Any]
-"""Why a piece is refused as it stands, what the fixed file holds instead, and the raw piece that it holds."""
+
+
+class Change(NamedTuple):
+    """The kind of finding, why something is refused as it stands, what the fixed file holds instead, and that
+    itself: None where it is left out."""
+
+    kind: str
+    reason: str
+    remedy: str
+    raw: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -21,8 +30,8 @@ class Piece:
     """One piece of a message: `raw` as it stands at `path` in the message of index `home`.
 
     A call and a result have the id that they were given, and `now` the one by which they are paired; unless
-    they need none, the fixed file gives them that. A piece without a home is new, or moved from that of the
-    index `was`.
+    they need none, the fixed file gives them that. Those of different families are never a pair. A piece
+    without a home is new, or moved from that of the index `was`.
     """
 
     kind: Kind
@@ -33,6 +42,7 @@ class Piece:
     arguments: Any = None
     text: str | None = None
     needs_id: bool = True
+    family: str = ""
     home: int | None = None
     was: int | None = None
     now: str | None = None
@@ -48,8 +58,10 @@ class Rules:
     """What the provider of a format insists on.
 
     `own_messages`: a result is a message, else a piece of the user's next one, or, with `own_lines`, of one
-    of its own. `merges`: messages of the assistant in a row are one turn. `beside`: the key of a request under which the system prompt stands, None
-    where it is one of the messages. `words` say by kind of finding who refuses it, and how.
+    of its own; `in_order`: results stand in the order of their calls. `merges`: messages of the assistant in
+    a row are one turn. `beside` are the keys of a request under which the system prompt may stand, where it
+    is none of the messages; `system_anywhere`: it is one, wherever it stands. `words` say by kind of finding
+    who refuses it, and how.
     """
 
     own_messages: bool
@@ -58,9 +70,11 @@ class Rules:
     name_others: str = "[^a-zA-Z0-9_-]"
     name_longest: int = 64
     own_lines: bool = False
+    in_order: bool = False
     merges: bool = False
     user_first: bool = False
-    beside: str | None = None
+    beside: tuple[str, ...] = ()
+    system_anywhere: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -90,31 +104,57 @@ class Anatomy:
         """A raw call under another name."""
         raise NotImplementedError
 
+    def named(self, name: str) -> str:
+        """A name in the provider's alphabet as it takes it."""
+        return name
+
     def placeholder(self, call: Piece, call_id: str) -> Any:
         """A raw result that stands in for the one that a call never got."""
         raise NotImplementedError
 
-    def carrier(self, results: Sequence[Piece], after: Mapping[str, Any]) -> dict[str, Any]:
-        """A new message that holds results, behind the turn `after`."""
-        raise NotImplementedError
-
     def opening(self, first: Mapping[str, Any]) -> dict[str, Any]:
         """A user's message for a conversation that begins with the assistant."""
+        return {"role": "user", "content": OPENING_TEXT}
+
+    def carrier(self, results: Sequence[Piece], after: Mapping[str, Any]) -> dict[str, Any]:
+        """A new message that holds results, behind the turn `after`."""
         raise NotImplementedError
 
     def with_role(self, message: dict[str, Any]) -> dict[str, Any]:
         """A message of a role that the format does not know, as one of the user's."""
         return {**message, "role": "user"}
 
+    def prompted(self, prompt: Any, systems: Sequence[dict[str, Any]]) -> Any:
+        """The system prompt beside the messages, with these messages as parts of it."""
+        raise NotImplementedError
+
+    def framed(self, message: dict[str, Any]) -> Change | None:
+        """What is refused of a message beside its pieces."""
+        return None
+
     def mended(self, piece: Piece) -> Change | None:
         """A piece that is refused for what it holds: its arguments, its content."""
         return None
 
-    def ended(self, message: dict[str, Any]) -> Change | None:
-        """The assistant's last message, where it cannot be the last as it stands; None as the new one drops
-        it."""
+    def matched(self, result: Piece, call: Piece) -> Change | None:
+        """A result that does not speak of its call as the call does of itself."""
         return None
 
-    def framed(self, message: dict[str, Any]) -> Change | None:
-        """What is refused of a message beside its pieces."""
+    def settled(
+        self, message: dict[str, Any], before: dict[str, Any] | None, after: dict[str, Any] | None
+    ) -> Change | None:
+        """A message that is refused between these two; None is the beginning, or the end."""
+        return None
+
+    def joined(self, before: dict[str, Any], message: dict[str, Any]) -> Change | None:
+        """Two messages that are refused one after the other: the one that they are together."""
+        return None
+
+    def bridge(self, before: dict[str, Any], message: dict[str, Any]) -> Change | None:
+        """Two messages that are refused one after the other: one that is to stand between them."""
+        return None
+
+    def once(self, message: dict[str, Any], seen: set[str]) -> Change | None:
+        """A message with a name that may stand but once in a request, where that is `seen` before; what the
+        message names is added."""
         return None

@@ -5,12 +5,12 @@ from typing import Any
 
 from turnledger.domain.messages import PLACEHOLDER_TEXT
 from turnledger.importing.doctor import findings as kinds
-from turnledger.importing.doctor.anatomy import Anatomy, Change, Piece, Rules, Side
+from turnledger.importing.doctor.anatomy import Change, Piece, Rules
+from turnledger.importing.doctor.blocks import BlockAnatomy
+from turnledger.importing.doctor.findings import short
 from turnledger.projections.parts import REASONING_TYPES
 from turnledger.projections.providers.arguments import arguments_map
-from turnledger.projections.providers.turns import OPENING_TEXT
 
-_SIDES: Mapping[str, Side] = {"user": "user", "assistant": "assistant", "system": "system"}
 _UNANSWERED = "Anthropic: `tool_use` ids were found without `tool_result` blocks immediately after"
 RULES = Rules(
     own_messages=False,
@@ -19,7 +19,7 @@ RULES = Rules(
     name_longest=128,
     merges=True,
     user_first=True,
-    beside="system",
+    beside=("system",),
     words={
         kinds.UNANSWERED: _UNANSWERED,
         kinds.DISPLACED: _UNANSWERED,
@@ -39,21 +39,14 @@ RULES = Rules(
 )
 
 
-class AnthropicAnatomy(Anatomy):
+class AnthropicAnatomy(BlockAnatomy):
     rules = RULES
 
-    def side(self, message: Mapping[str, Any]) -> Side | None:
-        return _SIDES.get(str(message.get("role")))
+    def piece(self, block: Any, place: int) -> Piece:
+        return _piece(block, place)
 
-    def pieces(self, message: Mapping[str, Any]) -> list[Piece]:
-        content = message.get("content")
-        if isinstance(content, list):
-            return [_piece(block, place) for place, block in enumerate(content)]
-        text = content if isinstance(content, str) else "" if content is None else None
-        return [Piece("text", content, ("content",), text=text)]
-
-    def rebuilt(self, message: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:
-        return {**message, "content": [_block(piece) for piece in pieces]}
+    def text_block(self, text: str) -> dict[str, Any]:
+        return {"type": "text", "text": text}
 
     def with_id(self, piece: Piece, call_id: str) -> Any:
         return {**piece.raw, ("id" if piece.kind == "call" else "tool_use_id"): call_id}
@@ -64,44 +57,40 @@ class AnthropicAnatomy(Anatomy):
     def placeholder(self, call: Piece, call_id: str) -> Any:
         return {"type": "tool_result", "tool_use_id": call_id, "content": PLACEHOLDER_TEXT, "is_error": True}
 
-    def carrier(self, results: Sequence[Piece], after: Mapping[str, Any]) -> dict[str, Any]:
-        return {"role": "user", "content": [piece.raw for piece in results]}
-
-    def opening(self, first: Mapping[str, Any]) -> dict[str, Any]:
-        return {"role": "user", "content": OPENING_TEXT}
+    def prompted(self, prompt: Any, systems: Sequence[dict[str, Any]]) -> Any:
+        alone = not prompt and len(systems) == 1
+        return systems[0]["content"] if alone else super().prompted(prompt, systems)
 
     def mended(self, piece: Piece) -> Change | None:
         if piece.kind == "call" and not isinstance(piece.arguments, dict):
-            remedy = "its input is a map" if piece.arguments is not None else "its input is an empty map"
-            return "its input is no map", remedy, {**piece.raw, "input": arguments_map(piece.arguments)}
+            new = arguments_map(piece.arguments)
+            raw = {**piece.raw, "input": new}
+            return Change(kinds.UNUSABLE_ARGUMENTS, "its input is no map", f"its input is {short(new)}", raw)
         if piece.kind == "result" and isinstance(piece.raw.get("content"), list):
             content = piece.raw["content"]
             said = [block for block in content if not _is_blank(block)]
             if len(said) < len(content):
-                rest = {key: value for key, value in piece.raw.items() if key != "content"}
-                return "its result holds a blank text", "without that text", {**rest, "content": said}
+                raw = {**piece.raw, "content": said}
+                return Change(kinds.EMPTY, "the result holds a blank text", "without that text", raw)
         return None
 
-    def ended(self, message: dict[str, Any]) -> Change | None:
+    def settled(
+        self, message: dict[str, Any], before: dict[str, Any] | None, after: dict[str, Any] | None
+    ) -> Change | None:
+        if after is not None or self.side(message) != "assistant":
+            return None
         content = message.get("content")
-        if isinstance(content, str):
-            if content == content.rstrip():
-                return None
-            return _SPACE, _TRIMMED, {**message, "content": content.rstrip()}
-        blocks = list(content) if isinstance(content, list) else []
-        while blocks and isinstance(blocks[-1], dict) and blocks[-1].get("type") in REASONING_TYPES:
-            blocks.pop()
-        if isinstance(content, list) and len(blocks) < len(content):
-            shorter = {**message, "content": blocks} if blocks else None
-            return "the last message ends with thinking that leads to nothing", "without it", shorter
-        text = blocks[-1].get("text") if blocks and isinstance(blocks[-1], dict) else None
-        if isinstance(text, str) and text != text.rstrip():
-            blocks[-1] = {**blocks[-1], "text": text.rstrip()}
-            return _SPACE, _TRIMMED, {**message, "content": blocks}
-        return None
-
-
-_SPACE, _TRIMMED = "the last message ends with white space", "without that white space"
+        blocks = self.blocks(content)
+        last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
+        if last.get("type") in REASONING_TYPES:
+            shorter = {**message, "content": blocks[:-1]} if blocks[:-1] else None
+            return Change(kinds.ENDING, "it ends with thinking that leads to nothing", "without it", shorter)
+        text = last.get("text")
+        if not isinstance(text, str) or text == text.rstrip():
+            return None
+        blocks[-1] = {**last, "text": text.rstrip()}
+        new = {**message, "content": text.rstrip() if isinstance(content, str) else blocks}
+        return Change(kinds.ENDING, "it ends with white space", "without that white space", new)
 
 
 def _piece(block: Any, place: int) -> Piece:
@@ -125,8 +114,3 @@ def _piece(block: Any, place: int) -> Piece:
 
 def _is_blank(block: Any) -> bool:
     return _piece(block, 0).blank
-
-
-def _block(piece: Piece) -> Any:
-    """A piece as a block; content that was one text becomes one."""
-    return piece.raw if not isinstance(piece.raw, str) else {"type": "text", "text": piece.raw}

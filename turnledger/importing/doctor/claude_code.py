@@ -16,12 +16,13 @@ from turnledger.importing.doctor.patching import Origins
 from turnledger.importing.doctor.treatment import Place, Treated, Treatment
 from turnledger.importing.doctor.weaving import Weaving
 from turnledger.importing.sessions import Tree
+from turnledger.projections.providers.turns import OPENING_TEXT
 
 _ENVELOPE = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "agentId", "slug")
 
 
 class ClaudeCodeAnatomy(AnthropicAnatomy):
-    rules = replace(RULES, own_lines=True, beside=None)
+    rules = replace(RULES, own_lines=True, beside=())
 
     def side(self, message: Mapping[str, Any]) -> Side | None:
         return super().side({"role": message.get("type")})
@@ -38,10 +39,12 @@ class ClaudeCodeAnatomy(AnthropicAnatomy):
         return _line(after, after.get("uuid"), content, str(results[0].now))
 
     def opening(self, first: Mapping[str, Any]) -> dict[str, Any]:
-        return _line(first, None, super().opening(first)["content"], "opening")
+        return _line(first, None, OPENING_TEXT, "opening")
 
-    def ended(self, message: dict[str, Any]) -> Change | None:
-        return None  # what comes next is the user's
+    def settled(
+        self, message: dict[str, Any], before: dict[str, Any] | None, after: dict[str, Any] | None
+    ) -> Change | None:
+        return None  # a session that ends with the assistant goes on with the user
 
 
 def _line(near: Mapping[str, Any], before: Any, content: Any, name: str) -> dict[str, Any]:
@@ -67,12 +70,12 @@ class SessionTreatment:
         tree = Tree(events, whole=False)
         places = tree.main()
         anatomy = ClaudeCodeAnatomy()
-        treatment = Treatment(anatomy, self._origins, lambda i, path: self._place(places[i], path), apart=False)
+        treatment = Treatment(anatomy, self._origins, lambda index, path: self._place(places[index], path))
         treated = treatment.of([events[place] for place in places])
         weaving = Weaving(events, tree, places, self._origins)
         broken = [self._broken(place, before) for place, before in weaving.broken]
         moved = {places[index] for index in treated.moved if len(anatomy.pieces(events[places[index]])) == 1}
-        return Treated(weaving.of(treated.messages, moved), [], [*broken, *treated.findings])
+        return Treated(weaving.of(treated.messages, moved), None, [*broken, *treated.findings])
 
     def _broken(self, place: int, before: int) -> kinds.Finding:
         reason = "the line that it follows is not in the file, so nothing before it is loaded"

@@ -67,8 +67,7 @@ def examine_text(text: str, format: str | None = None) -> Examined:
     for held in layout.conversations:
         name = _known(format, held.messages)
         names[name] = None
-        apart = held.holder is not None
-        treated.append((held, treated_as(name, held.messages, layout.origins, held.place, apart=apart)))
+        treated.append((held, treated_as(name, held.messages, layout.origins, held.place, held.holder)))
     findings = [*layout.findings, *(finding for _, done in treated for finding in done.findings)]
     fixed = layout.written([(held, done.messages, done.beside) for held, done in treated])
     return Examined(

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnledger.domain.values import json_text
+
 UNANSWERED = "unanswered call"
 ORPHAN = "orphan result"
 DOUBLED = "doubled result"
 DISPLACED = "displaced result"
 REPEATED_CALL = "repeated call"
 REUSED_ID = "reused id"
+REUSED_NAME = "reused name"
 UNUSABLE_ID = "unusable id"
 UNUSABLE_NAME = "unusable name"
 UNUSABLE_ARGUMENTS = "unusable arguments"
@@ -19,6 +22,7 @@ EMPTY = "empty content"
 UNWRITABLE = "unwritable content"
 LEADING = "leading assistant"
 ENDING = "unusable ending"
+ORDER = "out of order"
 BROKEN_CHAIN = "broken chain"
 NO_MESSAGE = "no message"
 CUT_OFF = "cut off"
@@ -61,3 +65,9 @@ def quoted(value: Any, characters_max: int = 40) -> str:
     """An id or a name in quotes, shortened."""
     text = value if isinstance(value, str) else repr(value)
     return repr(text if len(text) <= characters_max else text[:characters_max] + "…")
+
+
+def short(value: Any, characters_max: int = 60) -> str:
+    """A value as JSON, shortened."""
+    text = json_text(value)
+    return text if len(text) <= characters_max else text[:characters_max] + "…"

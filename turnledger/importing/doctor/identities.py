@@ -33,7 +33,7 @@ class Identities:
     whose id changes the kind of finding and the reason."""
 
     def __init__(self, turns: Turns, rules: Rules) -> None:
-        self.repeated: list[Piece] = []
+        self.repeated: set[Piece] = set()
         self.changed: list[tuple[Piece, str, str]] = []
         self._bearing: dict[str, list[_Declared]] = {}
         self._open: list[_Declared] = []
@@ -58,7 +58,7 @@ class Identities:
         before = self._bearing.get(given, []) if given else []
         if self._spare[given] and any(not one.answered and _equal(one.piece, piece) for one in before):
             self._spare[given] -= 1
-            self.repeated.append(piece)
+            self.repeated.add(piece)
             return
         if given is None:
             piece.now = self._fresh(f"call_{piece.home}_{len(self._calls)}")
@@ -93,21 +93,26 @@ class Identities:
         """Whether the call that a result answers, if any does, stands before it."""
         given = call_id(piece.call_id)
         if given is None:
-            named = [one for one in self._open if piece.name in (None, one.piece.name)]
+            akin = [one for one in self._open if one.piece.family == piece.family]
+            named = [one for one in akin if piece.name in (None, one.piece.name)]
             self._pair(piece, _of_latest_turn(named))
             return True
         bearing = self._bearing.get(given)
         if bearing is None:
             return False
-        self._pair(piece, _of_latest_turn([one for one in bearing if not one.answered]) or bearing[-1])
+        akin = [one for one in bearing if one.piece.family == piece.family]
+        if not akin:
+            piece.now = None  # its call is of another kind
+            return True
+        self._pair(piece, _of_latest_turn([one for one in akin if not one.answered]) or akin[-1])
         return True
 
     def _answer_late(self, piece: Piece) -> None:
         """A result that stands before its call."""
         given = call_id(piece.call_id)
-        bearing = self._bearing.get(str(given), [])
+        bearing = [one for one in self._bearing.get(str(given), []) if one.piece.family == piece.family]
         owner = next((one for one in bearing if not one.answered), bearing[0] if bearing else None)
-        piece.now = given
+        piece.now = given if owner or given not in self._bearing else None
         self._pair(piece, owner)
 
     def _pair(self, result: Piece, call: _Declared | None) -> None:
@@ -127,10 +132,11 @@ class Identities:
             if sent[str(call.now)] != call.now and id(call) not in told:
                 reason = f"the id {kinds.quoted(call.now)} has characters or a length that is not taken"
                 self._changes(call, kinds.UNUSABLE_ID, reason)
-        told = {piece.now for piece, _, _ in self.changed}
+        quiet = sent.keys() - {str(piece.now) for piece, _, _ in self.changed}
         for _, piece in turns:
-            if piece.kind == "result" and piece.now != piece.call_id and piece.now in sent.keys() - told:
-                self._changes(piece, kinds.UNUSABLE_ID, f"the result names its call {kinds.quoted(piece.call_id)}")
+            if piece.kind == "result" and piece.now != piece.call_id and piece.now in quiet:
+                reason = f"the result names its call {kinds.quoted(piece.call_id)}"
+                self._changes(piece, kinds.UNUSABLE_ID, reason)
             if piece.now is not None:
                 piece.now = sent.get(piece.now, piece.now)
 

@@ -16,6 +16,9 @@ from turnledger.importing.doctor.rescue import rescued, values_in
 from turnledger.importing.doctor.writable import writable
 from turnledger.importing.files import LIST_KEYS, is_conversation, is_message
 
+Beside = tuple[str, Any]
+"""A key beside a list of messages, and what is to stand under it."""
+
 
 @dataclass(slots=True, eq=False)
 class Row:
@@ -81,7 +84,7 @@ class Layout:
         if not self.conversations and self.unreadable is None:
             self.unreadable = "no conversation stands in it"
 
-    def written(self, treated: Sequence[tuple[Held, list[Any], list[Any]]]) -> str:
+    def written(self, treated: Sequence[tuple[Held, list[Any], Beside | None]]) -> str:
         """The text with these messages, and system prompts, in the place of each conversation's."""
         for held, messages, beside in treated:
             if held.path is None:
@@ -218,18 +221,16 @@ class Layout:
                 lines.append(row.lead + patched(row.text, row.value, message, self.origins))
         return "\n".join(lines) + self._tail if lines else ""
 
-    def _put(self, held: Held, messages: list[Any], beside: list[Any]) -> None:
+    def _put(self, held: Held, messages: list[Any], beside: Beside | None) -> None:
         """Puts messages where the row holds them, and a system prompt beside them."""
         path = held.path or ()
-        holder = held.holder
         row = held.rows[0]
         if len(messages) != len(held.messages) or any(
             one is not other for one, other in zip(messages, held.messages, strict=False)
         ):
             row.clean = self._with(row.clean, path, self.origins.note(messages, held.messages))
-        if holder is not None and beside:
-            prompt = with_system(holder.get("system"), beside)
-            row.clean = self._with(row.clean, (*path[:-1], "system"), prompt)
+        if beside:
+            row.clean = self._with(row.clean, (*path[:-1], beside[0]), beside[1])
 
     def _with(self, value: Any, path: Path, new: Any) -> Any:
         """A value that holds another at a path."""
@@ -266,15 +267,3 @@ def _is_json(line: str) -> bool:
 def _is_whole(line: str) -> bool:
     """Whether a line is a value of JSON Lines, and not one of a document over several."""
     return line[:1] in ("{", "[") and _is_json(line)
-
-
-def with_system(prompt: Any, beside: Sequence[Any]) -> Any:
-    """A system prompt, with the messages that are to be part of it: one text, or blocks of text."""
-    contents = [*([prompt] if prompt else []), *(message["content"] for message in beside)]
-    if len(contents) == 1:
-        return contents[0]
-    return [block for content in contents for block in _blocks(content)]
-
-
-def _blocks(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]

@@ -7,8 +7,8 @@ from typing import Any
 from turnledger.domain.messages import PLACEHOLDER_TEXT, arguments_of_call, call_id, name_of_call
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Anatomy, Change, Piece, Rules, Side
+from turnledger.importing.doctor.findings import short
 from turnledger.projections.providers.arguments import arguments_json
-from turnledger.projections.providers.turns import OPENING_TEXT
 
 _SIDES: Mapping[str, Side] = {
     "system": "system",
@@ -97,12 +97,11 @@ class OpenAIAnatomy(Anatomy):
             return {"role": "function", "name": call.name, "content": PLACEHOLDER_TEXT}
         return {"role": "tool", "tool_call_id": call_id, "content": PLACEHOLDER_TEXT}
 
-    def opening(self, first: Mapping[str, Any]) -> dict[str, Any]:
-        return {"role": "user", "content": OPENING_TEXT}
-
     def mended(self, piece: Piece) -> Change | None:
         if piece.kind == "result" and piece.raw.get("content") in (None, []):
-            return "its content is none", 'its content is ""', {**piece.raw, "content": ""}
+            return Change(
+                kinds.EMPTY, "its content is none", 'its content is ""', {**piece.raw, "content": ""}
+            )
         function = piece.raw.get("function") if piece.kind == "call" else None
         if not isinstance(function, dict):
             return None
@@ -112,15 +111,16 @@ class OpenAIAnatomy(Anatomy):
             return None
         what = "cut off, or no JSON" if isinstance(written, str) else "no text of JSON"
         mended = {**piece.raw, "function": {**function, "arguments": text}}
-        return f"its arguments are {what}", f"its arguments read {text[:60]}", mended
+        remedy = f"its arguments are {short(text)}"
+        return Change(kinds.UNUSABLE_ARGUMENTS, f"its arguments are {what}", remedy, mended)
 
     def framed(self, message: dict[str, Any]) -> Change | None:
-        if message.get("tool_calls") == [] or (
-            message.get("tool_calls") is not None and message["role"] != "assistant"
-        ):
-            rest = {key: value for key, value in message.items() if key != "tool_calls"}
-            return "its list of calls is empty or not the assistant's", "without the list", rest
-        return None
+        calls = message.get("tool_calls")
+        if calls is None or (calls and message["role"] == "assistant"):
+            return None
+        rest = {key: value for key, value in message.items() if key != "tool_calls"}
+        reason = "its list of calls is empty" if not calls else "its list of calls is not the assistant's"
+        return Change(kinds.EMPTY, reason, "without the list", rest)
 
 
 def _text(message: Mapping[str, Any]) -> str | None:

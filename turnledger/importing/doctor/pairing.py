@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from turnledger.domain.messages import PLACEHOLDER_TEXT
@@ -9,6 +10,7 @@ from turnledger.domain.pairing import DOUBLED_RESULT, Call, Drop, Item, adjacent
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Anatomy, Piece, Rules, Side
 from turnledger.importing.doctor.findings import quoted
+from turnledger.importing.doctor.patching import Origins
 
 Find = Callable[[str, Piece, str, str], None]
 
@@ -78,7 +80,7 @@ class _Items:
         return item
 
 
-def paired(bodies: Sequence[Body], anatomy: Anatomy, find: Find) -> list[Piece]:
+def paired(bodies: Sequence[Body], anatomy: Anatomy, find: Find, origins: Origins) -> list[Piece]:
     """The pieces in the order in which the provider takes them; what moved, or is new, has no home."""
     table = _Items(bodies, anatomy.rules)
     calls = {call.now: call for body in bodies for call in body.pieces if call.kind == "call"}
@@ -94,10 +96,37 @@ def paired(bodies: Sequence[Body], anatomy: Anatomy, find: Find) -> list[Piece]:
         piece.home, piece.was = None, piece.home
     placed: list[Piece] = []
     for item in adjacent(items):
-        placed += (
-            table.pieces[item.index] if id(item) in known else [_stand_in(calls[item.call_id], anatomy, find)]
-        )
+        if id(item) in known:
+            placed += table.pieces[item.index]
+        else:
+            placed.append(_stand_in(calls[item.call_id], anatomy, find))
+    if anatomy.rules.in_order:
+        placed = _in_order_of_calls(placed, find)
+    for piece in placed:
+        change = anatomy.matched(piece, calls[piece.now]) if piece.kind == "result" else None
+        if change:
+            find(change.kind, piece, change.reason, change.remedy)
+            piece.raw = origins.note(change.raw, piece.raw)
     return placed
+
+
+def _in_order_of_calls(placed: Sequence[Piece], find: Find) -> list[Piece]:
+    """The results of a turn in the order of its calls."""
+    order: dict[str | None, int] = {}
+    found: list[Piece] = []
+    for is_result, run in groupby(placed, key=lambda piece: piece.kind == "result"):
+        pieces = list(run)
+        if is_result:
+            there = [piece for piece in pieces if piece.home is not None]
+            pieces.sort(key=lambda piece: order[piece.now])
+            for piece, other in zip([one for one in pieces if one.home is not None], there, strict=True):
+                if piece is not other:
+                    reason = f"the result of {quoted(piece.now)} does not stand in the order of the calls"
+                    find(kinds.DISPLACED, piece, reason, "moved into that order")
+                    piece.home, piece.was = None, piece.home
+        order |= {piece.now: place for place, piece in enumerate(pieces) if piece.kind == "call"}
+        found += pieces
+    return found
 
 
 def _tell_drop(drop: Drop, piece: Piece, find: Find) -> None:

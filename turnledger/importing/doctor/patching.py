@@ -14,7 +14,6 @@ from typing import Any
 from turnledger.importing.doctor.spans import Span, spans
 
 _INDENT = re.compile(r"\n([ \t]+)\S")
-_ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}")
 _COLON = re.compile(r'":( ?)')
 _COMMA = re.compile(r'[\]}"0-9el],( ?)["{]')
 
@@ -64,7 +63,7 @@ def style_of(text: str) -> Style:
     indent, colon, comma = _INDENT.search(head), _COLON.search(head), _COMMA.search(head)
     return Style(
         indent.group(1) if indent else None,
-        text.isascii() and bool(_ESCAPED.search(text)),
+        text.isascii(),
         colon.group(1) if colon else " ",
         comma.group(1) if comma else " ",
     )

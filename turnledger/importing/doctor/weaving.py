@@ -1,4 +1,4 @@
-"""A session's events with other messages in the place of its conversation's, and the chain through them whole.
+"""A session's events with other messages in the place of its conversation's, and the chain through them.
 
 Every line but those concerned stays as it was: what is new stands behind the line that it belongs to, what
 followed that line follows it, and what followed a line that goes follows the one before that.
