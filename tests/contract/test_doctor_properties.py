@@ -1,4 +1,4 @@
-"""The doctor on anything: what it fixes is accepted, read back without loss, and sound; what is sound is left."""
+"""The doctor on anything: what it fixes is accepted, sound, and read back without loss; what is sound is left."""
 
 import json
 from typing import Any

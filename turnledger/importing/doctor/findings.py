@@ -69,5 +69,5 @@ def quoted(value: Any, characters_max: int = 40) -> str:
 
 def short(value: Any, characters_max: int = 60) -> str:
     """A value as JSON, shortened."""
-    text = json_text(value)
+    text = value if isinstance(value, str) else json_text(value)
     return text if len(text) <= characters_max else text[:characters_max] + "…"

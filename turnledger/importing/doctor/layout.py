@@ -16,6 +16,7 @@ from turnledger.importing.doctor.rescue import rescued, values_in
 from turnledger.importing.doctor.writable import writable
 from turnledger.importing.files import LIST_KEYS, is_conversation, is_message
 
+_BREAKS_OFF = "the text breaks off here: its last message is not whole"
 Beside = tuple[str, Any]
 """A key beside a list of messages, and what is to stand under it."""
 
@@ -98,7 +99,7 @@ class Layout:
         full = [(number, line) for number, line in lines if line.strip()]
         if not full:
             self.unreadable = "it is empty"
-        elif (len(full) > 1 and _is_json(full[0][1])) or any(_is_whole(line) for _, line in full[1:]):
+        elif len(full) > 1 and (_is_json(full[0][1]) or (_holds_lines(full) and not _is_json(text))):
             self._read_lines(lines)
         else:
             self._read_document(text)
@@ -117,12 +118,7 @@ class Layout:
         if saved:
             self._tail = "\n" * ("\n" in saved)
             self._rows = [Row(0, saved, json.loads(saved))]
-            self._tell(
-                kinds.CUT_OFF,
-                0,
-                "the text breaks off: its last message is not whole",
-                "it ends before that message",
-            )
+            self._tell(kinds.CUT_OFF, body.count("\n") + 1, _BREAKS_OFF, "it ends before that message")
 
     def _read_lines(self, lines: Sequence[tuple[int, str]]) -> None:
         lead = ""
@@ -149,12 +145,7 @@ class Layout:
             reason = f"it is no JSON: {error}"
         saved = rescued(line)
         if saved:
-            self._tell(
-                kinds.CUT_OFF,
-                number,
-                "the line breaks off: its last message is not whole",
-                "it ends before that message",
-            )
+            self._tell(kinds.CUT_OFF, number, _BREAKS_OFF, "it ends before that message")
             return [(saved, json.loads(saved))]
         found = values_in(line)
         if found:
@@ -264,6 +255,6 @@ def _is_json(line: str) -> bool:
     return True
 
 
-def _is_whole(line: str) -> bool:
-    """Whether a line is a value of JSON Lines, and not one of a document over several."""
-    return line[:1] in ("{", "[") and _is_json(line)
+def _holds_lines(full: Sequence[tuple[int, str]]) -> bool:
+    """Whether some line is a value of JSON Lines, and not part of one over several."""
+    return any(line[:1] in ("{", "[") and _is_json(line) for _, line in full[1:])

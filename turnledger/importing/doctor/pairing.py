@@ -151,11 +151,8 @@ def _displaced(items: Sequence[Item], misplaced: set[int]) -> list[Item]:
 
 
 def _stand_in(call: Piece, anatomy: Anatomy, find: Find) -> Piece:
-    name = f" of {call.name}" if isinstance(call.name, str) else ""
-    find(
-        kinds.UNANSWERED,
-        call,
-        f"the call {quoted(call.now)}{name} has no result",
-        "a result says that it was interrupted",
-    )
+    named = [quoted(call.now)] if call.needs_id else []
+    named += [f"of {call.name}"] if isinstance(call.name, str) else []
+    reason = f"the call {' '.join(named)} has no result"
+    find(kinds.UNANSWERED, call, reason, "a result says that it was interrupted")
     return Piece("result", anatomy.placeholder(call, str(call.now)), (), call.now, now=call.now)

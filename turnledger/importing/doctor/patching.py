@@ -53,7 +53,7 @@ class Style:
 
     def like(self, sample: str) -> "Style":
         """The same; on one line where the sample, a list or a map, stands on one."""
-        on_one = len(sample) > 2 and sample[0] in "{[" and "\n" not in sample
+        on_one = sample[:1] in ("{", "[") and "\n" not in sample
         return replace(self, indent=None) if on_one else self
 
 
@@ -90,14 +90,16 @@ class _Patch:
         self._style = style
         self._origins = origins
 
-    def value(self, at: int, end: int, old: Any, new: Any) -> str:
+    def value(self, at: int, end: int, old: Any, new: Any, around: str = "") -> str:
+        """The text of a value, itself or as it is now; `around` is the container that it stands in."""
         if same(old, new):
             return self._text[at:end]
         if old and new and isinstance(old, dict) and isinstance(new, dict):
             return self._map(at, end, old, new)
         if old and new and isinstance(old, list) and isinstance(new, list):
             return self._list(at, end, old, new)
-        return self._style.like(self._text[at:end]).written(new, self._margin(at))
+        sample = self._text[at:end] if isinstance(old, dict | list) and old else around
+        return self._style.like(sample).written(new, self._margin(at))
 
     def _margin(self, at: int) -> str:
         """The white space that the line of this place begins with."""
@@ -110,7 +112,7 @@ class _Patch:
         for span in found:
             if span.key in new:
                 key = str(span.key)
-                value = self.value(span.at, span.end, old[key], new[key])
+                value = self.value(span.at, span.end, old[key], new[key], self._text[at:end])
                 pieces.append((span, self._text[span.start : span.at] + value))
         style, margin = self._style.like(self._text[at:end]), self._margin(found[0].start)
         for key, value in new.items():
