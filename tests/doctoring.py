@@ -38,7 +38,8 @@ def _anthropic(messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _converse(messages: list[dict[str, Any]]) -> dict[str, Any]:
     turns, system = _in_turns(messages, merged=False)
-    return in_bytes({"messages": turns} | ({"system": system} if system else {}))
+    request: dict[str, Any] = in_bytes({"messages": turns} | ({"system": system} if system else {}))
+    return request
 
 
 _AS_GIVEN = ("input", "json")  # what a tool takes and gives keeps its own keys

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code: Anthropic messages, one line an event, the blocks of one answer over several lines.
+"""Sessions of Claude Code: Anthropic messages, one line an event, an answer's blocks over several lines.
 
 What a line knows beyond its message (its uuid, time, folder, the tool's own result, the model and its usage)
 is kept in metadata. Which lines are the conversation is for `sessions`.
@@ -9,7 +9,7 @@ from typing import Any
 
 from turnledger.importing import anthropic
 from turnledger.importing.reading import Format, Read
-from turnledger.importing.sessions import Tree, is_event
+from turnledger.importing.sessions import Tree, answer_of, is_event
 
 NAME = "claude-code"
 LINES_KEY = "lines"
@@ -26,7 +26,7 @@ def _turns(events: Sequence[Any], places: Sequence[int]) -> Iterator[list[int]]:
     """Places by turn: the lines of one answer are one."""
     turn: list[int] = []
     for place in places:
-        if turn and _answer(events[place]) and _answer(events[place]) == _answer(events[turn[-1]]):
+        if turn and answer_of(events[place]) and answer_of(events[place]) == answer_of(events[turn[-1]]):
             turn.append(place)
             continue
         if turn:
@@ -34,10 +34,6 @@ def _turns(events: Sequence[Any], places: Sequence[int]) -> Iterator[list[int]]:
         turn = [place]
     if turn:
         yield turn
-
-
-def _answer(event: Mapping[str, Any]) -> Any:
-    return event["message"].get("id") if event["type"] == "assistant" else None
 
 
 def _read(events: Sequence[Any], turn: Sequence[int]) -> Iterator[Read]:

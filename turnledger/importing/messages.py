@@ -14,8 +14,9 @@ def read_messages(source: Any, format: str | None = None) -> list[Any]:
     """One conversation as messages that `store.append(..., reused_ids="distinct")` takes.
 
     `source` is a list of messages in the format's own shape, the request or other map that holds them, or the
-    path of a file with one conversation. Raises `InvalidArgument` for a format that is not known, a file
-    that cannot be read or that holds several conversations (a session's sidechains are left out), and `InvalidMessage` for a line that is no JSON.
+    path of a file with one conversation (a session's sidechains are left out). Raises `InvalidArgument` for a
+    format that is not known, a file that cannot be read or that holds several conversations, and
+    `InvalidMessage` for a line that is no JSON.
 
     >>> read_messages([{"role": "developer", "content": "in verse"}], format="openai-chat")
     [{'role': 'system', 'content': 'in verse', 'metadata': {'openai_role': 'developer'}}]

@@ -51,6 +51,11 @@ def is_turn(event: Any) -> bool:
     )
 
 
+def _named(event: Event) -> str | None:
+    found = event.get("parentUuid")
+    return found if isinstance(found, str) else None
+
+
 def is_side(event: Event) -> bool:
     return event.get("isSidechain") is True or event.get("parent_tool_use_id") is not None
 
@@ -59,7 +64,14 @@ def blocks_in(event: Event, kind: str, key: str) -> list[Any]:
     """The ids of an event's blocks of a type."""
     content = event["message"]["content"]
     blocks = content if isinstance(content, list) else []
-    return [block.get(key) for block in blocks if isinstance(block, Mapping) and block.get("type") == kind]
+    found = [block for block in blocks if isinstance(block, Mapping) and block.get("type") == kind]
+    return [block[key] for block in found if isinstance(block.get(key), str)]
+
+
+def answer_of(event: Event) -> str | None:
+    """The id of the answer that a line of the assistant's is a part of."""
+    found = event["message"].get("id") if event["type"] == "assistant" else None
+    return found if isinstance(found, str) else None
 
 
 class Tree:
@@ -79,7 +91,7 @@ class Tree:
         self.turns = [place for place, event in enumerate(events) if is_turn(event)]
 
     def main(self) -> list[int]:
-        """The places of the conversation's turns, in order; those of a sidechain where there is nothing else."""
+        """The places of the conversation's turns, in order; those of a sidechain where it has none."""
         main = [place for place in self.turns if not is_side(self._events[place])]
         return self.chain_from(main or self.turns)
 
@@ -127,9 +139,10 @@ class Tree:
     def parent(self, place: int, kept: set[int] | None) -> int | None:
         """The place of the event before; for one whose own is not in the file, that of the turn before it."""
         event = self._events[place]
-        named = event.get("parentUuid")
+        named = _named(event)
         if named is None and self._whole:
-            named = event.get("logicalParentUuid")
+            logical = event.get("logicalParentUuid")
+            named = logical if isinstance(logical, str) else None
         if named is None and "parentUuid" in event:
             return None
         if named in self._place:
@@ -138,13 +151,13 @@ class Tree:
 
     def lost_parent(self, place: int) -> bool:
         """Whether an event names one before it that is not in the file."""
-        named = self._events[place].get("parentUuid")
+        named = _named(self._events[place])
         return named is not None and named not in self._place
 
     def _siblings(self, chain: set[int], among: Sequence[int]) -> set[int]:
         """The other blocks of the chain's answers, and the results of their calls."""
-        answers = {self._answer(place) for place in chain} - {None}
-        found = {place for place in among if self._answer(place) in answers}
+        answers = {answer_of(self._events[place]) for place in chain} - {None}
+        found = {place for place in among if answer_of(self._events[place]) in answers}
         calls = {call for place in found | chain for call in self._calls(place)}
         answered = {result for place in chain for result in self._results(place)}
         for place in among:
@@ -157,10 +170,6 @@ class Tree:
                 answered.update(results)
                 found.add(place)
         return found
-
-    def _answer(self, place: int) -> Any:
-        event = self._events[place]
-        return event["message"].get("id") if event["type"] == "assistant" else None
 
     def _calls(self, place: int) -> list[Any]:
         event = self._events[place]

@@ -86,8 +86,8 @@ class ConverseAnatomy(BlockAnatomy):
             return Change(kinds.UNUSABLE_ARGUMENTS, "its input is no map", f"its input is {short(new)}", raw)
         content = piece.raw[RESULT].get("content") if piece.kind == "result" else None
         if piece.kind == "result" and not isinstance(content, list):
-            said = isinstance(content, str) and content.strip()
-            raw = self._with(piece, "content", self.blocks(content) if said else [])
+            is_said = isinstance(content, str) and content.strip()
+            raw = self._with(piece, "content", self.blocks(content) if is_said else [])
             return Change(kinds.EMPTY, "its content is no list of blocks", "it is one", raw)
         said = [block for block in content or () if not self.piece(block, 0).blank]
         if len(said) == len(content or ()):

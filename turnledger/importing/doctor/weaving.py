@@ -22,7 +22,7 @@ class Weaving:
         self._places = places
         self._origins = origins
         self._path = tree.ancestors(places[-1], set(places)) if places else []
-        self._links: dict[int, Any] = {}
+        self._links: dict[int, str | None] = {}
         self.broken: list[tuple[int, int]] = []
         for place in reversed(self._path):
             before = tree.parent(place, set(places))
@@ -39,25 +39,26 @@ class Weaving:
         runs = self._runs([(None if place in moved else place, message) for place, message in found])
         return list(self._woven(stays, runs))
 
-    def _uuid(self, place: int) -> Any:
-        return self._events[place].get("uuid")
+    def _uuid(self, place: int) -> str | None:
+        return _text(self._events[place], "uuid")
 
-    def _parent(self, place: int) -> Any:
-        event = self._events[place]
-        return self._links.get(place, event.get(_PARENT) if isinstance(event, dict) else None)
+    def _parent(self, place: int) -> str | None:
+        return self._links.get(place, _text(self._events[place], _PARENT))
 
     def _close_gaps(self, gone: set[int]) -> None:
         """What followed a line that goes follows the one before that."""
         self._gone = gone
         before = {self._uuid(place): self._parent(place) for place in gone if self._uuid(place)}
         for place in range(len(self._events)):
-            parent = self._parent(place)
-            while isinstance(parent, str) and parent in before and place not in gone:
+            parent, seen = self._parent(place), set[Any]()
+            while place not in gone and parent in before and parent not in seen:
+                seen.add(parent)
                 self._links[place] = parent = before[parent]
 
     def _runs(self, found: Sequence[tuple[int | None, Any]]) -> dict[int | None, list[Any]]:
         """New and moved lines by the place of the line that they stand behind, chained."""
-        follower = {self._parent(place): place for place in self._path if place not in self._gone}
+        path = [place for place in self._path if place not in self._gone]
+        follower = {self._parent(place): place for place in path}
         runs: dict[int | None, list[Any]] = {}
         last: int | None = None
         for place, message in found:
@@ -65,12 +66,14 @@ class Weaving:
                 last = place
                 continue
             run = runs.setdefault(last, [])
-            before = run[-1]["uuid"] if run else self._uuid(last) if last is not None else None
+            before = _text(run[-1], "uuid") if run else self._uuid(last) if last is not None else None
             run.append(self._origins.note({**message, _PARENT: before}, message))
         for place, run in runs.items():
-            follows = follower.get(self._uuid(place) if place is not None else None)
+            named = self._uuid(place) if place is not None else None
+            root = path[-1] if place is None and path else None
+            follows = root if named is None else follower.get(named)
             if follows is not None:
-                self._links[follows] = run[-1]["uuid"]
+                self._links[follows] = _text(run[-1], "uuid")
         return runs
 
     def _woven(self, stays: dict[int, Any], runs: dict[int | None, list[Any]]) -> Iterator[Any]:
@@ -86,3 +89,8 @@ class Weaving:
         if place not in self._links or self._links[place] == event.get(_PARENT):
             return event
         return self._origins.note({**event, _PARENT: self._links[place]}, event)
+
+
+def _text(event: Any, key: str) -> str | None:
+    found = event.get(key) if isinstance(event, dict) else None
+    return found if isinstance(found, str) else None
