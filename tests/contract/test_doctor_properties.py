@@ -7,9 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.client_samples import CLIENT_SAMPLES
 from tests.contract.test_renderings import buffers, stored
 from tests.doctoring import REQUESTS, broken, why_refused
+from tests.sendable_check import why_not_sendable
 from turnledger import normalize
+from turnledger.domain.pairing import coerced
 from turnledger.importing import read_messages
 from turnledger.importing.claude_code import NAME as SESSION
 from turnledger.importing.doctor import examine, examine_text
@@ -19,6 +22,7 @@ from turnledger.projections.media import in_json
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
+CLIENTS = ["ollama", "pydantic-ai", "vercel-ai"]
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
 each_format = pytest.mark.parametrize("format", list(REQUESTS))
 
@@ -90,8 +94,29 @@ def test_a_session_is_fixed_so_that_what_is_loaded_is_accepted(events: list[Any]
         assert done.fixed == events
 
 
+def read_flat(format: str, messages: list[Any]) -> list[dict[str, Any]]:
+    """Messages of a client as they are read, system messages first, nothing repaired."""
+    items = coerced(read_messages(messages, format), [])
+    items.sort(key=lambda item: item.role not in ("system", "developer"))
+    return [item.flat() for item in items]
+
+
+@pytest.mark.parametrize("format", CLIENTS)
+@QUIET
+@given(st.data())
+def test_what_a_client_kept_is_fixed_so_that_all_of_it_can_be_sent(format: str, data: st.DataObject) -> None:
+    messages = data.draw(broken(st.just(CLIENT_SAMPLES[format])))
+    done = examine(messages, format)
+    assert why_not_sendable(read_flat(format, done.fixed)) is None
+    again = examine(done.fixed, format)
+    assert again.sound
+    assert again.fixed == done.fixed
+    if done.sound:
+        assert done.fixed == messages
+
+
 def test_every_format_of_the_doctor_is_tested() -> None:
-    assert set(REQUESTS) == set(ANATOMIES)
+    assert {*REQUESTS, *CLIENTS} == set(ANATOMIES)
 
 
 SCALARS: list[Any] = [None, True, 0, 1.5, float("nan"), "", " ", "a", "0", "\ud800", "{", "[1]"]

@@ -10,18 +10,24 @@ from turnledger.importing.doctor.bedrock_converse import ConverseAnatomy
 from turnledger.importing.doctor.claude_code import SessionTreatment
 from turnledger.importing.doctor.gemini import GeminiAnatomy
 from turnledger.importing.doctor.mistral import MistralAnatomy
+from turnledger.importing.doctor.ollama import OllamaAnatomy
 from turnledger.importing.doctor.openai_chat import OpenAIAnatomy
 from turnledger.importing.doctor.openai_responses import ResponsesAnatomy
 from turnledger.importing.doctor.patching import Origins
+from turnledger.importing.doctor.pydantic_ai import PydanticAnatomy
 from turnledger.importing.doctor.treatment import Place, Treated, Treatment
+from turnledger.importing.doctor.vercel import VercelAnatomy
 
 ANATOMIES: Mapping[str, Anatomy] = {
     "anthropic": AnthropicAnatomy(),
     "bedrock-converse": ConverseAnatomy(),
     "gemini": GeminiAnatomy(),
     "mistral": MistralAnatomy(),
+    "ollama": OllamaAnatomy(),
     "openai-chat": OpenAIAnatomy(),
     "openai-responses": ResponsesAnatomy(),
+    "pydantic-ai": PydanticAnatomy(),
+    "vercel-ai": VercelAnatomy(),
 }
 EXAMINED = [*ANATOMIES, SESSION]
 

@@ -16,6 +16,7 @@ from turnledger.importing.doctor.rescue import rescued, values_in
 from turnledger.importing.doctor.writable import writable
 from turnledger.importing.files import LIST_KEYS, is_conversation, is_message
 
+_SQLITE = "SQLite format 3\0"
 _BREAKS_OFF = "the text breaks off here: its last message is not whole"
 Beside = tuple[str, Any]
 """A key beside a list of messages, and what is to stand under it."""
@@ -99,6 +100,10 @@ class Layout:
         full = [(number, line) for number, line in lines if line.strip()]
         if not full:
             self.unreadable = "it is empty"
+        elif text.startswith(_SQLITE):
+            self.unreadable = (
+                "it is a database: 'turnledger import' and 'export' write what a provider accepts"
+            )
         elif len(full) > 1 and (_is_json(full[0][1]) or (_holds_lines(full) and not _is_json(text))):
             self._read_lines(lines)
         else:

@@ -52,7 +52,10 @@ class _Items:
             if piece.kind == "result" and body.side != "assistant":
                 self._add("tool", piece)
             elif piece.kind != "result":
-                self._say(body, piece)
+                if body.side == "tool" and self.pieces:
+                    self.pieces[-1].append(piece)  # what stands beside results goes with them
+                else:
+                    self._say(body, piece)
         for piece in body.pieces:  # a result inside the assistant's own message stands in a wrong one
             if piece.kind == "result" and body.side == "assistant":
                 self.misplaced.add(self._add("tool", piece).index)
@@ -65,7 +68,7 @@ class _Items:
             and (self._merges or self.pieces[-1][-1].home == body.index)
         )
         if not goes_on or last is None:
-            last = self._add(body.side, None)
+            last = self._add("user" if body.side == "tool" else body.side, None)
         self.pieces[-1].append(piece)
         if piece.kind == "call":
             last.calls.append(Call(str(piece.now), "", None))
