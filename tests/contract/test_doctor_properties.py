@@ -96,7 +96,8 @@ def test_a_session_is_fixed_so_that_what_is_loaded_is_accepted(events: list[Any]
 
 def read_flat(format: str, messages: list[Any]) -> list[dict[str, Any]]:
     """Messages of a client as they are read, system messages first, nothing repaired."""
-    items = coerced(read_messages(messages, format), [])
+    read = coerced(read_messages(messages, format), [])
+    items = [item for item in read if item.role != "tool" or item.call_id or item.content]  # a mere approval
     items.sort(key=lambda item: item.role not in ("system", "developer"))
     return [item.flat() for item in items]
 

@@ -27,7 +27,7 @@ class BlockAnatomy(Anatomy):
         content = message.get(self.key)
         if isinstance(content, list):
             return [self.piece(block, place) for place, block in enumerate(content)]
-        text = content if isinstance(content, str) else "" if content is None else None
+        text = content if isinstance(content, str) else ""
         return [Piece("text", content, (self.key,), text=text)]
 
     def rebuilt(self, message: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:

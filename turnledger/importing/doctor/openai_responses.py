@@ -105,6 +105,8 @@ class ResponsesAnatomy(Anatomy):
         kind, item_id = type_of(message), message.get("id")
         if item_id is None or kind == "local_shell_call_output" or fits(item_id, kind):
             return None
+        if kind == "message" and not message.get("content"):  # it says nothing, and goes
+            return None
         new = optional_id(message)
         remedy = "without it" if new else "left out"
         return Change(kinds.UNUSABLE_ID, f"{short(item_id)} is no id of an item of type {kind}", remedy, new)

@@ -104,6 +104,8 @@ class Treatment:
         if not isinstance(role, str) or not role.strip():
             return Change(kinds.NO_MESSAGE, "it has no role, so nobody says it", "left out", None)
         mended = self._anatomy.with_role(message)
+        if self._anatomy.side(mended) is None:
+            return Change(kinds.NO_MESSAGE, "it is no message of this format", "left out", None)
         return Change(kinds.NO_MESSAGE, f"nobody has the role {quoted(role)}", "the user says it", mended)
 
     def _says_something(self, body: Body) -> bool:

@@ -95,6 +95,21 @@ class VercelAnatomy(BlockAnatomy):
         reason = f"the call is in the state {tool['state']!r} and has no result"
         return Change(kinds.UNANSWERED, reason, "its result says that it was interrupted", raw)
 
+    def settled(
+        self, message: dict[str, Any], before: dict[str, Any] | None, after: dict[str, Any] | None
+    ) -> Change | None:
+        if self.side(message) != "tool" or _holds(message, "tool-result"):
+            return None
+        if _holds(before or {}, "tool-approval-request"):
+            return None
+        return Change(kinds.ORPHAN, "a tool's message without a result", "left out", None)
+
+
+def _holds(message: Mapping[str, Any], kind: str) -> bool:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, Mapping) and part.get("type") == kind for part in parts)
+
 
 def _is_own(part: Any) -> bool:
     """Whether a provider ran the call by itself."""
