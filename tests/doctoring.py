@@ -120,10 +120,12 @@ def _id_accident(draw: st.DrawFn, messages: list[Any]) -> None:
 
 
 def _text_accident(draw: st.DrawFn, messages: list[Any]) -> None:
-    maps = [one for one in _maps(messages) if "text" in one or "content" in one]
-    if maps:
-        one = draw(st.sampled_from(maps))
-        one["text" if "text" in one else "content"] = draw(st.sampled_from(["", " ", "a\ud800", "b \n"]))
+    found = [
+        (one, key) for one in _maps(messages) for key in ("text", "content") if isinstance(one.get(key), str)
+    ]
+    if found:
+        one, key = draw(st.sampled_from(found))
+        one[key] = draw(st.sampled_from(["", " ", "a\ud800", "b \n"]))
 
 
 def _maps(value: Any) -> list[dict[str, Any]]:

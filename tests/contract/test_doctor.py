@@ -402,6 +402,19 @@ def test_messages_of_a_program_are_left_as_they_are_and_the_sound_ones_come_back
     assert [(finding.place, finding.call_id) for finding in done.findings] == [("[1].tool_calls[0]", "c1")]
 
 
+def test_a_tool_part_of_a_user_interface_that_never_ended_ends() -> None:
+    part = {"type": "tool-look", "toolCallId": "t1", "state": "input-available", "input": {}}
+    messages = [{"id": "m1", "role": "assistant", "parts": [part]}]
+    done = examine(messages)
+    assert [(finding.place, finding.kind) for finding in done.findings] == [
+        ("[0].parts[0]", "unanswered call")
+    ]
+    (message,) = done.fixed
+    assert message["parts"][0]["state"] == "output-error"
+    _, result = read_messages(done.fixed)
+    assert result["tool_call_id"] == "t1"
+
+
 def test_two_messages_on_one_line_are_put_on_lines_of_their_own() -> None:
     one, other = '{"role": "user", "content": "a"}', '{"role": "assistant", "content": "b"}'
     done = examine_text(f"{one}\n{one}{other}\n")

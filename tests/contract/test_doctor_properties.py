@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.client_samples import CLIENT_SAMPLES
+from tests.client_samples import CLIENT_SAMPLES, VERCEL_MODEL
 from tests.contract.test_renderings import buffers, stored
 from tests.doctoring import REQUESTS, broken, why_refused
 from tests.sendable_check import why_not_sendable
@@ -22,7 +22,11 @@ from turnledger.projections.media import in_json
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
-CLIENTS = ["ollama", "pydantic-ai", "vercel-ai"]
+CLIENTS = {
+    "ollama": CLIENT_SAMPLES["ollama"],
+    "pydantic-ai": CLIENT_SAMPLES["pydantic-ai"],
+    "vercel-ai": VERCEL_MODEL,  # in a message of a user interface a call and its result are one
+}
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
 each_format = pytest.mark.parametrize("format", list(REQUESTS))
 
@@ -102,11 +106,11 @@ def read_flat(format: str, messages: list[Any]) -> list[dict[str, Any]]:
     return [item.flat() for item in items]
 
 
-@pytest.mark.parametrize("format", CLIENTS)
+@pytest.mark.parametrize("format", list(CLIENTS))
 @QUIET
 @given(st.data())
 def test_what_a_client_kept_is_fixed_so_that_all_of_it_can_be_sent(format: str, data: st.DataObject) -> None:
-    messages = data.draw(broken(st.just(CLIENT_SAMPLES[format])))
+    messages = data.draw(broken(st.just(CLIENTS[format])))
     done = examine(messages, format)
     assert why_not_sendable(read_flat(format, done.fixed)) is None
     again = examine(done.fixed, format)

@@ -105,7 +105,7 @@ def test_a_branch_that_was_abandoned_is_left_out_and_said() -> None:
 
 
 def test_lines_that_the_model_is_not_given_are_left_out_and_said() -> None:
-    events = [
+    events: list[Event] = [
         {"type": "summary", "summary": "A fix", "leafUuid": "x"},
         {"type": "file-history-snapshot", "messageId": "u1", "snapshot": {}},
         line("u1", None, "user", "fix it"),
@@ -121,11 +121,11 @@ def test_lines_that_the_model_is_not_given_are_left_out_and_said() -> None:
 
 
 def test_a_conversation_goes_on_behind_a_compaction() -> None:
-    boundary = {
+    boundary: Event = {
         **{"type": "system", "subtype": "compact_boundary", "uuid": "b1", "parentUuid": None},
         **{"logicalParentUuid": "a1", "sessionId": SESSION},
     }
-    events = [
+    events: list[Event] = [
         line("u1", None, "user", "fix it"),
         line("a1", "u1", "assistant", text("Done.")),
         boundary,
