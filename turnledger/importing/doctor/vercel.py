@@ -40,9 +40,11 @@ class VercelAnatomy(BlockAnatomy):
         if isinstance(message.get("toolInvocations"), list):
             return [Piece("other", message.get(self.key), (self.key,))]
         found = super().pieces(message)
-        own = {piece.call_id for piece in found if piece.kind == "call" and _is_own(piece.raw)}
+        own = [piece.call_id for piece in found if piece.kind == "call" and _is_own(piece.raw)]
         return [
-            replace(piece, kind="other") if piece.kind != "text" and piece.call_id in own else piece
+            replace(piece, kind="other")
+            if _is_own(piece.raw) or (piece.kind == "result" and piece.call_id in own)
+            else piece
             for piece in found
         ]
 
