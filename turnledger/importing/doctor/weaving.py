@@ -21,11 +21,12 @@ class Weaving:
         self._events = events
         self._places = places
         self._origins = origins
-        self._path = tree.ancestors(places[-1], set(places)) if places else []
+        kept = set(places)
+        self._path = tree.ancestors(places[-1], kept) if places else []
         self._links: dict[int, str | None] = {}
         self.broken: list[tuple[int, int]] = []
         for place in reversed(self._path):
-            before = tree.parent(place, set(places))
+            before = tree.parent(place, kept)
             if before is not None and tree.lost_parent(place):
                 self.broken.append((place, before))
                 self._links[place] = self._uuid(before)
