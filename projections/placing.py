@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnledger.domain.pairing import Item, coerced
-from turnledger.projections.settling import answered_up_to, normalized_behind, touches
+from turnledger.projections.settled_items import repaired_behind
+from turnledger.projections.settling import answered_up_to, touches
 
 
 class Settled(NamedTuple):
@@ -48,11 +49,11 @@ def placed(
         if settled.entries:
             return None
         head, rest, head_declared = [], items, set()
-    lists = normalized_behind(head, [], declared, leads=not settled.others)
+    lists = repaired_behind(head, [], declared, leads=not settled.others)
     now = Settled(
         settled.entries + len(head), settled.systems + len(lists[0]), settled.others + len(lists[1])
     )
-    behind = normalized_behind(rest, [], head_declared, leads=not now.others)
+    behind = repaired_behind(rest, [], head_declared, leads=not now.others)
     systems = [*lists[0], *behind[0]]
     others = [*lists[1], *behind[1]]
     leading = settled.systems + len(systems)

@@ -1,9 +1,8 @@
-"""How far a growing list can be settled, and what is behind that, repaired (MEM-5)."""
+"""How far a growing list can be settled, and what would change that."""
 
 from collections.abc import Collection, Sequence
 
-from turnledger.domain.messages import SYSTEM_ROLES
-from turnledger.domain.pairing import Drop, Item, adjacent, repaired, without_leading_results
+from turnledger.domain.pairing import Item
 
 
 def answered_up_to(items: Sequence[Item], declared: Collection[str]) -> int:
@@ -31,12 +30,3 @@ def touches(items: Sequence[Item], declared: Collection[str], orphans: Collectio
         or any(call.call_id in orphans for call in item.calls)
         for item in items
     )
-
-
-def normalized_behind(
-    items: Sequence[Item], drops: list[Drop], declared: Collection[str], *, leads: bool
-) -> tuple[list[Item], list[Item]]:
-    """System and other items behind what is settled, repaired; with `leads` nothing other is before them."""
-    systems = [item for item in items if item.role in SYSTEM_ROLES]
-    others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops, declared)
-    return systems, adjacent(without_leading_results(others, drops) if leads else others)
