@@ -19,6 +19,7 @@ from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult
 from turnledger.domain.errors import (
     ConversationNotFound,
     InvalidArgument,
+    StoreNotFound,
     TakeSettled,
     TurnledgerError,
     VersionNotFound,
@@ -594,16 +595,20 @@ class ConversationStore:
         )
         return (summary(self._application, conversation_id) for conversation_id in ids)
 
-    def read_models(self, path: str | bytes | os.PathLike[str] | None = None) -> ReadModels:
+    def read_models(
+        self, path: str | bytes | os.PathLike[str] | None = None, *, create: bool = True
+    ) -> ReadModels:
         """Tables for people with SQL that follow this store, in an SQLite file, or ":memory:".
 
         Without `path` the file stands beside the store's. They are behind until `catch_up` or `follow` is
         called on them; see `ReadModels`. The file can be thrown away: it is made again from the log. Raises
-        `NotReadModels` for a file that holds something else.
+        `NotReadModels` for a file that holds something else, with `create=False` `StoreNotFound` for none.
         """
         self._application.refuse_closed()
         location = self._application.location
         place = beside(location) if path is None else _path_of(path)
+        if not create and place is not None and not place.exists():
+            raise StoreNotFound(f"there are no read models at {place}: 'turnledger follow' makes them")
         return ReadModels(SqliteFollowed(self._application), place, timeout_s=location.timeout_s)
 
     def verify(

@@ -5,8 +5,10 @@ event that is delivered twice is known. Several may follow into one file: each b
 so that they take turns, and one that dies is replaced by the other.
 """
 
+import math
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +23,9 @@ from turnledger.infrastructure.read_models import schema
 from turnledger.infrastructure.read_models.applying import Applying
 from turnledger.infrastructure.read_models.comparing import ReadModelsReport, compared
 from turnledger.infrastructure.read_models.file import Mark, ReadModelFile
-from turnledger.infrastructure.read_models.searching import Search, SearchHit
+from turnledger.infrastructure.read_models.searching import Search, SearchHit, conversations_saying
 from turnledger.infrastructure.read_models.statistics import Statistics, statistics
+from turnledger.infrastructure.reading import ConversationSummary
 
 LOOKS_EVERY_S = 60.0
 
@@ -77,15 +80,22 @@ class ReadModels:
     def close(self) -> None:
         self._file.close()
 
-    def catch_up(self, progress: Progress | None = None, *, stop: threading.Event | None = None) -> Standing:
+    def catch_up(
+        self,
+        progress: Progress | None = None,
+        *,
+        stop: threading.Event | None = None,
+        within_s: float = math.inf,
+    ) -> Standing:
         """Follows up to the newest event that there is now; calls `progress` after each batch.
 
-        Ends after a batch when `stop` is set. Raises `StoreBusy` where another keeps the file locked, and
-        `NotReadModels` where the log is not the one that was followed; what was followed by then stays.
+        Ends after a batch when `stop` is set, or so many seconds have gone. Raises `StoreBusy` where another
+        keeps the file locked, and `NotReadModels` where the log is not the one that was followed; what was
+        followed by then stays.
         """
-        last = self._followed.last()
+        last, end = self._followed.last(), time.monotonic() + within_s
         while self._mark.position < last or not self._recognized:
-            if (stop is not None and stop.is_set()) or not self._follow_once():
+            if (stop is not None and stop.is_set()) or time.monotonic() > end or not self._follow_once():
                 break
             if progress is not None:
                 progress(self.standing(last))
@@ -132,17 +142,27 @@ class ReadModels:
     def standing(self, last: int | None = None) -> Standing:
         """How far these have followed, and how far the log goes."""
         with self._file.errors():
-            position, time = self._file.connection.execute("SELECT position, time FROM following").fetchone()
+            position, newest = self._file.connection.execute(
+                "SELECT position, time FROM following"
+            ).fetchone()
         return Standing(
             position,
             self._followed.last() if last is None else last,
-            datetime.fromisoformat(time) if time else None,
+            datetime.fromisoformat(newest) if newest else None,
         )
 
     def search(self, search: Search) -> list[SearchHit]:
         """What a search finds, the best first; up to where these have followed."""
         with self._file.errors():
             return search.hits(self._file.database)
+
+    def conversations(
+        self, *, saying: str, after: str | None = None, limit: int = 50
+    ) -> list[ConversationSummary]:
+        """Those behind `after`, in the order of their ids, whose id holds the words, or whose messages hold
+        words that begin so; evicted messages too. Without a letter or digit in the words there are none."""
+        with self._file.errors():
+            return conversations_saying(self._file.database, saying, after, limit)
 
     def statistics(self) -> Statistics:
         """What there is, counted."""

@@ -13,6 +13,7 @@ from turnledger.domain.errors import InvalidArgument
 from turnledger.domain.messages import ROLES
 from turnledger.infrastructure.read_models.schema import ENTRY_STATES
 from turnledger.infrastructure.read_models.times import utc
+from turnledger.infrastructure.reading import ConversationSummary
 
 SNIPPET_WORDS = 24
 _BEGINNING = re.compile(r'\*"(?= |$)')
@@ -109,18 +110,27 @@ def query_of(database: Database, words: str, *, beginnings: bool = False) -> str
     return re.sub(r'"(?= |$)', '"*', quoted) if beginnings else quoted
 
 
-def conversations_saying(database: Database, words: str, after: str | None, limit: int) -> list[str]:
-    """The ids behind `after`, in their order, of conversations whose id holds the words, or whose entries
-    hold words that begin so."""
+def conversations_saying(
+    database: Database, words: str, after: str | None, limit: int
+) -> list[ConversationSummary]:
+    """Summaries of conversations whose id holds the words, or whose entries hold words that begin so."""
+    if not any(character.isalnum() for character in words):
+        return []
     found = database.conn.execute(
-        "SELECT conversation_id FROM conversations WHERE conversation_id > ?1 AND"
-        " (instr(lower(conversation_id), lower(?2)) OR conversation_id IN ("
+        "SELECT conversation_id, version, entries, started_at, updated_at FROM conversations"
+        " WHERE conversation_id > ?1 AND (instr(lower(conversation_id), lower(?2)) OR conversation_id IN ("
         "SELECT conversation_id FROM entries WHERE entry_id IN ("
-        "SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?3)))"
-        " ORDER BY conversation_id LIMIT ?4",
+        "SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?3))) ORDER BY conversation_id LIMIT ?4",
         (after or "", words.strip(), query_of(database, words, beginnings=True), limit),
     )
-    return [row[0] for row in found]
+    return [
+        ConversationSummary(found_id, version, entries, _moment(first), _moment(last))
+        for found_id, version, entries, first, last in found
+    ]
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _hit(row: tuple[Any, ...], begin: str, end: str) -> SearchHit:
@@ -133,7 +143,7 @@ def _hit(row: tuple[Any, ...], begin: str, end: str) -> SearchHit:
     return SearchHit(
         conversation_id,
         version,
-        datetime.fromisoformat(time) if time else None,
+        _moment(time),
         kind,
         entry,
         position,
