@@ -41,6 +41,9 @@ class UpTo:
     def wait(self, position: int, stop: Any, timeout_s: float) -> None:
         raise AssertionError("nothing is waited for here")
 
+    def close(self) -> None:
+        self._log.close()
+
 
 def following(store: ConversationStore, to: int) -> tuple[ReadModels, UpTo]:
     """Read models in memory, of the first `to` events of a store; how many may be changed."""

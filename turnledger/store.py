@@ -40,7 +40,7 @@ from turnledger.infrastructure.commands import (
     warn_of,
 )
 from turnledger.infrastructure.comparing import Station, diff, rows_of
-from turnledger.infrastructure.following import SqliteFollowed
+from turnledger.infrastructure.following import followed
 from turnledger.infrastructure.forking import forked
 from turnledger.infrastructure.heads import head_of
 from turnledger.infrastructure.inbox import inbox
@@ -609,7 +609,7 @@ class ConversationStore:
         place = beside(location) if path is None else _path_of(path)
         if not create and place is not None and not place.exists():
             raise StoreNotFound(f"there are no read models at {place}: 'turnledger follow' makes them")
-        return ReadModels(SqliteFollowed(self._application), place, timeout_s=location.timeout_s)
+        return ReadModels(followed(self._application), place, timeout_s=location.timeout_s)
 
     def verify(
         self,

@@ -27,14 +27,14 @@ MARK = "SELECT position, conversation_id, version, digest, format, made FROM fol
 
 
 def beside(location: Location) -> Path:
-    """Where the read models of a store stand if nobody says otherwise: `chats.read.db` for `chats.db`.
+    """Where the read models of a store stand if nobody says otherwise: `chats-read.db` for `chats.db`.
 
     Raises `InvalidArgument` for a store that is no file.
     """
     path = location.path
     if path is None:
         raise InvalidArgument(f"{location.place} is no file to put read models beside: name one for them")
-    return path.with_name((path.stem if path.suffix in SUFFIXES else path.name) + ".read.db")
+    return path.with_name((path.stem if path.suffix in SUFFIXES else path.name) + "-read.db")
 
 
 class Mark(NamedTuple):

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ from turnledger.infrastructure.read_models.statistics import Statistics, statist
 from turnledger.infrastructure.reading import ConversationSummary
 
 LOOKS_EVERY_S = 60.0
+TRIES_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class ReadModels:
         self.close()
 
     def close(self) -> None:
+        self._followed.close()
         self._file.close()
 
     def catch_up(
@@ -110,8 +113,9 @@ class ReadModels:
             try:
                 if not self._follow_once():
                     self._followed.wait(self._mark.position, stop, LOOKS_EVERY_S)
-            except StoreBusy:
-                stop.wait(0.1)  # another follows into this file: one of the two is enough
+            except (StoreBusy, ConnectionError):
+                # another follows into this file, or the log is out of reach for the moment
+                stop.wait(TRIES_EVERY_S)
             if progress is not None:
                 progress(self.standing())
         return self.standing()
@@ -133,7 +137,8 @@ class ReadModels:
             self._file.connection.execute("BEGIN IMMEDIATE")  # as of one moment: no other follower goes on
             try:
                 mark = self._file.mark()
-                with ReadModels(self._followed, None) as anew:
+                anew = ReadModels(self._followed, None)
+                with closing(anew._file):
                     anew._follow_to(mark.position, progress, stop)
                     return compared(self._file, anew._file, anew._mark.position)
             finally:

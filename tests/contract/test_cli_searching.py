@@ -15,7 +15,7 @@ def test_following_once_makes_the_tables_beside_the_store(cats: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert "9 events followed" in ran.out
     assert "0 behind" in ran.out
-    with closing(sqlite3.connect(cats.with_name("cats.read.db"))) as database:
+    with closing(sqlite3.connect(cats.with_name("cats-read.db"))) as database:
         assert database.execute("SELECT COUNT(*) FROM events").fetchone() == (9,)
     assert run("follow", "--once", "--json", store=cats).json["lag"] == 0
 
@@ -23,7 +23,7 @@ def test_following_once_makes_the_tables_beside_the_store(cats: Path) -> None:
 def test_comparing_finds_what_was_changed_and_a_rebuild_mends_it(cats: Path) -> None:
     run("follow", "--once", store=cats)
     assert "all the same" in run("follow", "--verify", store=cats).out
-    with closing(sqlite3.connect(cats.with_name("cats.read.db"))) as database, database:
+    with closing(sqlite3.connect(cats.with_name("cats-read.db"))) as database, database:
         database.execute("UPDATE calls SET name = 'forged'")
     ran = run("follow", "--verify", store=cats)
     assert ran.code == DAMAGE

@@ -26,6 +26,7 @@ from turnledger import (
     StoreBusy,
     StoreDamaged,
 )
+from turnledger.infrastructure.following import RecorderFollowed
 
 CID = "c"
 
@@ -71,6 +72,24 @@ def test_events_that_come_twice_change_nothing(path: Path) -> None:
         models._recognized = False
         assert models.catch_up().position == last + 1
         assert rows(models) == before
+
+
+def test_any_recorder_of_eventsourcings_can_be_followed(path: Path) -> None:
+    stop = threading.Event()
+    with (
+        ConversationStore(path) as store,
+        ReadModels(RecorderFollowed(store._application.recorder), None) as models,
+    ):
+        models.catch_up()
+        with store.read_models() as same:
+            same.catch_up()
+            assert rows(models) == rows(same)
+        assert models.verify().ok
+        timer = threading.Timer(0.05, lambda: store.append(CID, user("one more")))
+        timer.start()
+        models.follow(stop, lambda standing: stop.set() if standing.position == 11 else None)
+        timer.join()
+        assert models.standing().position == 11
 
 
 def test_two_followers_on_one_file_take_turns(path: Path) -> None:

@@ -28,7 +28,7 @@ others stand by. The file can be thrown away.
 Examples:
   turnledger follow
   turnledger follow --once
-  turnledger follow --read-models /srv/chats.read.db
+  turnledger follow --read-models /srv/chats-read.db
   turnledger follow --rebuild --once
   turnledger follow --verify
 """
