@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from eventsourcing.popo import POPOApplicationRecorder
 
 from tests.contract.command_line import damage
 from tests.system import kill_follower
@@ -74,22 +75,26 @@ def test_events_that_come_twice_change_nothing(path: Path) -> None:
         assert rows(models) == before
 
 
-def test_any_recorder_of_eventsourcings_can_be_followed(path: Path) -> None:
-    stop = threading.Event()
-    with (
-        ConversationStore(path) as store,
-        ReadModels(RecorderFollowed(store._application.recorder), None) as models,
-    ):
-        models.catch_up()
-        with store.read_models() as same:
+def test_any_recorder_of_eventsourcings_can_be_followed_and_pushes_where_it_can(path: Path) -> None:
+    recorder, stop = POPOApplicationRecorder(), threading.Event()
+    with ConversationStore(path) as store, store.read_models() as same:
+        log = same._followed
+
+        def copy(after: int) -> None:
+            recorder.insert_events([one.row for one in log.behind(after)])
+
+        copy(0)
+        with ReadModels(RecorderFollowed(recorder), None) as models:
+            models.catch_up()
             same.catch_up()
             assert rows(models) == rows(same)
-        assert models.verify().ok
-        timer = threading.Timer(0.05, lambda: store.append(CID, user("one more")))
-        timer.start()
-        models.follow(stop, lambda standing: stop.set() if standing.position == 11 else None)
-        timer.join()
-        assert models.standing().position == 11
+            assert models.verify().ok
+            store.append(CID, user("one more"))
+            timer = threading.Timer(0.05, copy, [10])
+            timer.start()
+            models.follow(stop, lambda standing: stop.set() if standing.position == 11 else None)
+            timer.join()
+            assert models.standing().position == 11
 
 
 def test_two_followers_on_one_file_take_turns(path: Path) -> None:
@@ -231,7 +236,7 @@ def test_what_is_no_read_model_file_is_left_alone(path: Path, tmp_path: Path) ->
             store.read_models(path)
         text = tmp_path / "notes.txt"
         text.write_text("no database at all, but long enough to be looked at as one\n" * 20)
-        with pytest.raises(NotReadModels | StoreDamaged):  # type: ignore[arg-type]
+        with pytest.raises((NotReadModels, StoreDamaged)):
             store.read_models(text)
     assert path.read_bytes() == before
 
