@@ -52,6 +52,7 @@ class Applying:
         """For when the file is not as this left it."""
         self._folds.forget()
         self._events.forget()
+        self._shelves.forget()
 
     def batch(self, found: Sequence[Position]) -> None:
         """Applies a batch. An error means that an event does not fit those before it, or a fault of the file;
@@ -61,6 +62,7 @@ class Applying:
             self._apply(one)
         self._folds.save()
         self._entries.save()
+        self._shelves.save()
         self._events.save()
 
     def one_by_one(self, found: Sequence[Position]) -> None:

@@ -30,6 +30,8 @@ class ShelfRows:
 
     def __init__(self, connection: sqlite3.Connection, entries: EntryRows) -> None:
         self._execute = connection.execute
+        self._executemany = connection.executemany
+        self._ran: dict[tuple[str, str], tuple[tuple[str, int], tuple[str, int], int]] = {}
         self._entries = entries
 
     def held(self, fold: Fold, event: ArtifactsHeld) -> None:
@@ -113,13 +115,24 @@ class ShelfRows:
 
     def ran(self, fold: Fold, event: DomainEvent) -> None:
         """Notes that an event belongs to an execution."""
-        time = utc(event.time)
-        self._execute(
-            "INSERT INTO executions VALUES (?1, ?2, ?3, ?4, ?3, ?4, 1)"
+        run = fold.conversation_id, event.execution_id or ""
+        at = utc(event.time), event.version
+        first, _, events = self._ran.get(run, (at, at, 0))
+        self._ran[run] = first, at, events + 1
+
+    def save(self) -> None:
+        """Writes what belongs to which execution."""
+        self._executemany(
+            "INSERT INTO executions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
             " ON CONFLICT (conversation_id, execution_id) DO UPDATE"
-            " SET last_at = ?3, last_version = ?4, events = events + 1",
-            (fold.conversation_id, event.execution_id, time, event.version),
+            " SET last_at = ?5, last_version = ?6, events = events + ?7",
+            [(*run, *first, *last, events) for run, (first, last, events) in self._ran.items()],
         )
+        self._ran.clear()
+
+    def forget(self) -> None:
+        """For when that is to be noted anew."""
+        self._ran.clear()
 
     def _insert(self, fold: Fold, event: DomainEvent, artifact: Artifact, place: str, order: int) -> None:
         owner = artifact.tool_call_id
