@@ -26,6 +26,13 @@ writer = Writer(sys.argv[1], int(sys.argv[2]))
 for deed in range(1, 10**9):
     writer.perform(deed)
 """
+FOLLOWING = """
+import sys
+from turnledger.cli import main
+from turnledger.infrastructure import following
+following.PAGE_ROWS = 3  # many batches, to be killed between and in
+main(sys.argv[1:])
+"""
 
 
 def main(kills: int, seed: int = 0, folder: Path | None = None) -> str:
@@ -48,12 +55,11 @@ def main(kills: int, seed: int = 0, folder: Path | None = None) -> str:
 
 def _killed(path: Path, chance: random.Random) -> int:
     """Starts a follower, and kills it; 1 where it had not caught up by then."""
-    before = _position(path)
-    follower = _python("-m", "turnledger", "--store", path, "follow")
-    end = time.monotonic() + 30
-    while _position(path) <= before and time.monotonic() < end and chance.random() < 0.95:
+    before, end = _position(path), time.monotonic() + chance.choice((1, 60, 60, 60, 60, 60))
+    follower = _python("-c", FOLLOWING, "--store", path, "follow")
+    while _position(path) <= before and time.monotonic() < end:
         time.sleep(0.01)
-    time.sleep(chance.choice((0.0, 0.01, 0.05, 0.2)))
+    time.sleep(chance.choice((0.0, 0.003, 0.01, 0.05, 0.2)))
     follower.send_signal(signal.SIGKILL)
     follower.wait()
     with ConversationStore(path, read_only=True) as store, store.read_models() as models:
@@ -74,6 +80,7 @@ def _looked_at(path: Path, kills: int, cut_short: int) -> str:
         assert report.ok, report.first
         for found in all_conversations(store):
             assert_tables_show(models, store, found, store.version(found))
+    assert followed, "no follower came so far as to follow anything"
     return (
         f"{kills} kills, {cut_short} with events still to come; {followed:,} of {standing.position:,} events "
         f"followed by the killed; {report.rows:,} rows as made from nothing"
