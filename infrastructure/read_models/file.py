@@ -26,14 +26,14 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 MARK = "SELECT position, conversation_id, version, digest, format, made FROM following"
 
 
-def beside(location: Location) -> Path:
+def beside(location: object) -> Path:
     """Where the read models of a store stand if nobody says otherwise: `chats-read.db` for `chats.db`.
 
     Raises `InvalidArgument` for a store that is no file.
     """
-    path = location.path
+    path = location.path if isinstance(location, Location) else None
     if path is None:
-        raise InvalidArgument(f"{location.place} is no file to put read models beside: name one for them")
+        raise InvalidArgument("the store is no file to put read models beside: name one for them")
     return path.with_name((path.stem if path.suffix in SUFFIXES else path.name) + "-read.db")
 
 
