@@ -8,6 +8,7 @@ from turnledger.projections.providers.shapes import (
     Keys,
     Kinds,
     OrNone,
+    anything,
     mapping,
     one_of,
     said,
@@ -181,7 +182,9 @@ BETA = {
         tool_changes=OrNone([mapping]),
         cache_control=_CACHE,
     ),
-    "fallback": Keys({"type": text, "from": mapping, "to": mapping}, ("type", "from", "to")),
+    "fallback": Keys(
+        {"type": text, "from": mapping, "to": mapping, "trigger": anything}, ("type", "from", "to")
+    ),
     "mcp_tool_listing": _all(mcp_server_name=text, tools=[mapping]),
     "mcp_tool_result": _with(
         _all(tool_use_id=text, cache_control=_CACHE),

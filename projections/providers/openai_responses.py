@@ -15,7 +15,7 @@ from turnledger.domain.values import copied
 from turnledger.projections.providers.arguments import arguments_json
 from turnledger.projections.providers.keeping import Block, kept_blocks, with_calls_left
 from turnledger.projections.providers.naming import call_ids, fitting_name
-from turnledger.projections.providers.openai_chat import ROLE_KEY, is_custom
+from turnledger.projections.providers.openai_chat import IDS, ROLE_KEY, is_custom
 from turnledger.projections.providers.openai_items import CALLS, CUSTOM, FUNCTION, RESULTS, type_of
 from turnledger.projections.providers.openai_messages import given_message, given_parts, spell
 from turnledger.projections.providers.openai_order import accepted, is_sound
@@ -48,7 +48,7 @@ def rendered(items: list[Item]) -> tuple[list[Block], Block]:
 
 
 def _shortened(items: list[Item]) -> dict[str, str]:
-    return call_ids(items, ".{1,40}", lambda digits: f"call_{digits[:24]}")
+    return call_ids(items, IDS, lambda digits: f"call_{digits[:24]}")
 
 
 def _is_instruction(item: Item) -> bool:
