@@ -29,7 +29,7 @@ def rendered(items: list[Item]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 def message_of(item: Item, ids: Mapping[str, str]) -> dict[str, Any]:
     """One item, with the ids that are sent."""
-    message: dict[str, Any] = {"role": _role(item), "content": _content(item)}
+    message: dict[str, Any] = {"role": role_of(item), "content": _content(item)}
     if item.name is not None:
         message["name"] = fitting_name(item.name, r"[\s<|\\/>]", 64)
     if item.role == "assistant":
@@ -41,9 +41,10 @@ def message_of(item: Item, ids: Mapping[str, str]) -> dict[str, Any]:
     return message
 
 
-def _role(item: Item) -> str:
+def role_of(item: Item) -> str:
     """A system message that was imported from role `developer` goes back as that."""
-    return "developer" if item.metadata.get(ROLE_KEY) == "developer" else item.role
+    told = item.role == "system" and item.metadata.get(ROLE_KEY) == "developer"
+    return "developer" if told else item.role
 
 
 def _content(item: Item) -> Any:
