@@ -109,7 +109,7 @@ def assert_taken(messages: list[Any]) -> None:
         assert JUDGES[provider](rendered(items)[1]) is None, provider
 
 
-QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=300)
+QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)
 # of Google's library, at a word of code that it does not know
 no_warning = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -129,3 +129,52 @@ def test_a_broken_transcript_is_read_or_refused_and_sent_only_as_its_provider_ta
 @no_warning
 def test_what_is_kept_for_a_provider_and_broken_is_sent_only_as_it_takes_it(messages: list[Any]) -> None:
     assert_taken(messages)
+
+
+PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
+SHOWN = {"image": {"format": "png", "source": {"bytes": "eA=="}}}
+ELSEWHERE: list[tuple[str, str, dict[str, Any]]] = [
+    ("anthropic", "assistant", PNG),
+    ("anthropic", "system", PNG),
+    ("anthropic", "user", {"type": "thinking", "thinking": "hm", "signature": "c2ln"}),
+    ("bedrock-converse", "assistant", SHOWN),
+    ("bedrock-converse", "system", SHOWN),
+    ("gemini", "assistant", {"functionResponse": {"name": "look", "response": {}}}),
+    ("gemini", "user", {"executableCode": {"language": "PYTHON", "code": "1"}}),
+    ("openai-responses", "assistant", {"type": "function_call_output", "call_id": "c", "output": "red"}),
+    ("openai-responses", "assistant", {"type": "no_such_call", "id": "x_1"}),
+]
+
+
+@pytest.mark.parametrize(("provider", "role", "block"), ELSEWHERE)
+def test_a_kept_block_that_a_role_may_not_say_is_not_sent(
+    provider: str, role: str, block: dict[str, Any]
+) -> None:
+    message = {"role": role, "content": "hi", "metadata": {provider: {"blocks": [block]}}}
+    items, _ = normalized_items([{"role": "user", "content": "go"}, message])
+    request = PROVIDERS[provider](items)[1]
+    assert JUDGES[provider](request) is None
+    assert str(block) not in str(request)
+
+
+def test_a_chunk_of_mistral_s_whose_type_is_no_text_is_left_out() -> None:
+    chunks = [{"type": ["text"], "text": "a"}, {"type": "text", "text": "b"}]
+    message = {"role": "user", "content": "b", "metadata": {"mistral": {"chunks": chunks}}}
+    items, _ = normalized_items([message])
+    assert PROVIDERS["mistral"](items)[0] == [{"role": "user", "content": chunks[1:]}]
+
+
+def test_attachments_of_llm_that_are_no_list_are_kept_and_no_fault() -> None:
+    part = {"type": "tool_result", "name": "look", "output": "red", "attachments": 1.5}
+    (message,) = read_messages([{"role": "tool", "parts": [part]}], "llm")
+    assert message["content"] == "red"
+    assert message["metadata"]["llm"]["attachments"] == 1.5
+
+
+def test_of_a_server_s_call_and_its_result_both_are_sent_or_neither() -> None:
+    use = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "cat"}}
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": "broken"}
+    blocks = [use, result, {"type": "text", "text": "It is red."}]
+    message = {"role": "assistant", "content": "It is red.", "metadata": {"anthropic": {"blocks": blocks}}}
+    items, _ = normalized_items([{"role": "user", "content": "go"}, message])
+    assert PROVIDERS["anthropic"](items)[0][1]["content"] == blocks[2:]
