@@ -178,3 +178,15 @@ def test_of_a_server_s_call_and_its_result_both_are_sent_or_neither() -> None:
     message = {"role": "assistant", "content": "It is red.", "metadata": {"anthropic": {"blocks": blocks}}}
     items, _ = normalized_items([{"role": "user", "content": "go"}, message])
     assert PROVIDERS["anthropic"](items)[0][1]["content"] == blocks[2:]
+
+
+def test_kept_calls_stand_in_their_order_under_either_spelling_of_their_ids() -> None:
+    blocks = [{"functionCall": {"id": "f1", "name": "paint"}}, {"functionCall": {"id": "f2", "name": "hear"}}]
+    calls = [{"id": "f1", "name": "paint"}, {"tool_call_id": "f2", "name": "hear"}]
+    turn = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": calls,
+        "metadata": {"gemini": {"blocks": blocks}},
+    }
+    assert_taken([{"role": "user", "content": "go"}, turn])
