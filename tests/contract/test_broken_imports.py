@@ -186,7 +186,7 @@ def test_kept_calls_stand_in_their_order_under_either_spelling_of_their_ids() ->
     turn = {
         "role": "assistant",
         "content": "",
-        "tool_calls": calls,
-        "metadata": {"gemini": {"blocks": blocks}},
+        "metadata": {"tool_calls": calls, "gemini": {"blocks": blocks}},
     }
-    assert_taken([{"role": "user", "content": "go"}, turn])
+    items, _ = normalized_items([{"role": "user", "content": "go"}, turn])
+    assert PROVIDERS["gemini"](items)[0][1]["parts"] == blocks
