@@ -63,19 +63,8 @@ def _cells(line: Line) -> list[str]:
 
 def markdown(lines: Iterable[Line]) -> str:
     """The table for a page; what is met needs no colour there."""
-    headings = (
-        "work",
-        "what",
-        "median",
-        "beside",
-        "its median",
-        "ratio",
-        "of means",
-        "spread",
-        "target",
-        "met",
-    )
-    rows = [headings, ("---",) * len(headings)]
+    headings = ("work", "what", "median", "beside", "its median", "ratio", "of means", "spread", "target")
+    rows = [[*headings, "met"], ["---"] * (len(headings) + 1)]
     for line in lines:
         work, what, median, _, *rest = _cells(line)
         verdict = {True: "yes", False: "no", None: ""}[line.met]
