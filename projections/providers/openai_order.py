@@ -35,7 +35,7 @@ def accepted(items: Iterable[Block]) -> list[Block]:
         if type_of(one) == REASONING:
             waiting.append(one)
             continue
-        sent += [*waiting, one] if _is_answer(one) else [one]
+        sent += [*waiting, one] if is_answer(one) else [one]
         waiting = []
     return sent
 
@@ -65,12 +65,17 @@ def _identified(item: Block, seen: set[Any]) -> Block | None:
     if _has_id(item) and item["id"] not in seen:
         seen.add(item["id"])
         return item
+    return optional_id(item)
+
+
+def optional_id(item: Block) -> Block | None:
+    """An item without its id; None where it cannot be without."""
     if type_of(item) == "message":
         return {"role": item["role"], "content": said_text(item["content"])}
     return None if _needs_id(item) else {key: value for key, value in item.items() if key != "id"}
 
 
-def _is_answer(item: Block) -> bool:
+def is_answer(item: Block) -> bool:
     """Whether the model or a tool of the service made the item, so that reasoning may lead to it."""
     kind = type_of(item)
     if kind == "message":

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.client_samples import CLIENT_SAMPLES
 from tests.judges import JUDGES
 from tests.samples import SAMPLES
+from tests.session_samples import PARALLEL
 from turnledger import ConversationStore, InvalidMessage
 from turnledger.importing import (
     FORMATS,
@@ -22,10 +23,11 @@ from turnledger.importing import (
     read_messages,
     read_transcripts,
 )
+from turnledger.importing.claude_code import NAME as CLAUDE_CODE
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
-ALL_SAMPLES = {**SAMPLES, **CLIENT_SAMPLES}
+ALL_SAMPLES = {**SAMPLES, **CLIENT_SAMPLES, CLAUDE_CODE: PARALLEL}
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
 WORDS_FOR_OURS = {
     *("request", "response", "system-prompt", "user-prompt", "human", "ai"),

@@ -38,7 +38,7 @@ from turnledger.importing import (
     import_transcript,
     read_transcripts,
 )
-from turnledger.projections.legible import counted
+from turnledger.projections.legible import counted, one_line
 from turnledger.store import ConversationStore
 
 _IMPORT_HELP = """Import conversations from a file, or from - for standard input.
@@ -129,6 +129,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.done: list[Imported] = []
+        self.notes: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str | None, Exception]] = []
 
     def take(self, store: ConversationStore, item: Transcript | BadLine, format: str | None) -> None:
@@ -139,6 +140,7 @@ class _Tally:
             self.done.append(
                 import_transcript(store, item.conversation_id, item.messages, item.format or format)
             )
+            self.notes += [(item.conversation_id, note) for note in item.notes]
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))
 
@@ -164,6 +166,7 @@ class _Tally:
                 for one in self.done
             ],
             "messages": sum(one.messages for one in self.done),
+            "left_out": [{"id": conversation_id, "what": note} for conversation_id, note in self.notes],
             "failures": [
                 {"place": place, "id": conversation_id, "reason": str(error)}
                 for place, conversation_id, error in self.failures
@@ -184,6 +187,8 @@ class _Tally:
             read_as,
             (failed, "bold red"),
         )
+        for conversation_id, note in self.notes:
+            screen.line((f"left out of {one_line(conversation_id)}: {note}", "dim"))
 
 
 def _failure(place: str, conversation_id: str | None, error: Exception) -> str:

@@ -16,12 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-from turnledger.importing.formats import FORMATS
+from turnledger.importing.claude_code import NAME as SESSION
+from turnledger.importing.formats import FORMATS, guessed_format
 from turnledger.importing.openai_responses import INSTRUCTIONS
+from turnledger.importing.sessions import conversations_of
 from turnledger.importing.sqlite_files import MAGIC, read_database
 from turnledger.importing.transcripts import BadLine, Transcript, transcript
 
-_LIST_KEYS = ("messages", "contents", "input")
+LIST_KEYS = ("messages", "contents", "input")
 _PROMPT_KEYS = ("system", INSTRUCTIONS, "system_instruction", "systemInstruction")
 
 
@@ -31,6 +33,7 @@ class _Value:
 
     place: str
     value: Any
+    notes: tuple[str, ...] = ()
 
 
 def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine]:
@@ -52,7 +55,7 @@ def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine
         if given is None:
             unnamed += 1
             given = name if unnamed == 1 else f"{name}-{unnamed}"
-        yield transcript(given, messages, item.place)
+        yield transcript(given, messages, item.place, notes=item.notes)
 
 
 @contextmanager
@@ -77,7 +80,7 @@ def _parts(value: Any) -> tuple[Any, list[Any]]:
 
 def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
     """The messages that a map holds, its system prompt first; None where it holds none."""
-    found = (conversation.get(key) for key in _LIST_KEYS)
+    found = (conversation.get(key) for key in LIST_KEYS)
     messages = next((value for value in found if isinstance(value, list)), None)
     if messages is None and isinstance(conversation.get("input"), str) and "model" in conversation:
         messages = [{"role": "user", "content": conversation["input"]}]
@@ -98,17 +101,17 @@ def _prompt(conversation: Mapping[str, Any]) -> list[Any]:
     return []
 
 
-def _is_message(value: Any) -> bool:
+def is_message(value: Any) -> bool:
     """A map that holds no list of messages and that some format knows."""
     if not isinstance(value, dict) or messages_in(value) is not None:
         return False
     return "role" in value or any(format.marks(value) for format in FORMATS.values())
 
 
-def _is_conversation(value: Any) -> bool:
+def is_conversation(value: Any) -> bool:
     """A map with its messages, or a bare list of them."""
     messages = messages_in(value) if isinstance(value, dict) else value
-    return isinstance(messages, list) and not any(_is_conversation(item) for item in messages)
+    return isinstance(messages, list) and not any(is_conversation(item) for item in messages)
 
 
 def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadLine]:
@@ -118,7 +121,7 @@ def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadL
         if not isinstance(first, BadLine):
             rest = chain([first], values)
             yield from bad
-            yield from (_joined(rest) if _is_message(first.value) else _each(rest))
+            yield from (_joined(rest) if is_message(first.value) else _each(rest))
             return
         bad.append(first)
     yield from bad
@@ -130,16 +133,23 @@ def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     for item in values:
         if isinstance(item, BadLine):
             yield item
-        elif _is_message(item.value):
+        elif is_message(item.value):
             messages.append(item.value)
         else:
             yield BadLine(item.place, "this is no message, though the lines before it are")
-    yield _Value("the file", messages)
+    yield from _sessions(messages) if guessed_format(messages) == SESSION else [_Value("the file", messages)]
+
+
+def _sessions(events: list[Any]) -> Iterator[_Value]:
+    """A session of Claude Code: its conversation, and those of its sidechains."""
+    for found in conversations_of(events):
+        place = "the file" if found.main else f"the file, {found.name}"
+        yield _Value(place, {"id": found.conversation_id, "messages": found.events}, found.notes)
 
 
 def _each(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     for item in values:
-        if isinstance(item, BadLine) or _is_conversation(item.value):
+        if isinstance(item, BadLine) or is_conversation(item.value):
             yield item
         elif isinstance(item.value, list):
             yield from _listed(item)
@@ -152,7 +162,7 @@ def _listed(item: _Value) -> Iterator[_Value | BadLine]:
     """A list of conversations."""
     for number, value in enumerate(item.value, 1):
         place = f"{item.place}, conversation {number}"
-        if _is_conversation(value):
+        if is_conversation(value):
             yield _Value(place, value)
         else:
             yield BadLine(place, 'expected {"id", "messages"} or a list of messages')

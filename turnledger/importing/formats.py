@@ -9,6 +9,7 @@ from turnledger.domain.errors import InvalidArgument
 from turnledger.importing import (
     anthropic,
     bedrock_converse,
+    claude_code,
     gemini,
     langchain,
     llm,
@@ -28,6 +29,7 @@ FORMATS: Mapping[str, Format] = {
         openai_chat.FORMAT,
         anthropic.FORMAT,
         bedrock_converse.FORMAT,
+        claude_code.FORMAT,
         gemini.FORMAT,
         langchain.FORMAT,
         mistral.FORMAT,

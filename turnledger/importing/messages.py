@@ -15,8 +15,9 @@ def read_messages(source: Any, format: str | None = None) -> list[Any]:
     """One conversation as messages that `store.append(..., reused_ids="distinct")` takes.
 
     `source` is a list of messages in the format's own shape, the request or other map that holds them, or the
-    path of a file with one conversation. Raises `InvalidArgument` for a format that is not known, a file
-    that cannot be read or that holds several conversations, and `InvalidMessage` for a line that is no JSON.
+    path of a file with one conversation (a session's sidechains are left out). Raises `InvalidArgument` for a
+    format that is not known, a file that cannot be read or that holds several conversations, and
+    `InvalidMessage` for a line that is no JSON.
 
     >>> read_messages([{"role": "developer", "content": "in verse"}], format="openai-chat")
     [{'role': 'system', 'content': 'in verse', 'metadata': {'openai_role': 'developer'}}]
@@ -44,6 +45,8 @@ def _only_conversation(path: Path) -> Transcript:
         if isinstance(item, BadLine):
             raise InvalidMessage(index, f"{path}, {item}")
     transcripts = [item for item in found if not isinstance(item, BadLine)]
+    first = transcripts[0].conversation_id if transcripts else ""
+    transcripts = [one for one in transcripts if not one.conversation_id.startswith(f"{first}/")]
     if len(transcripts) != 1:
         raise InvalidArgument(
             f"{path} holds {len(transcripts)} conversations: read_transcripts reads such a file"
