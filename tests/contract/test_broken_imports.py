@@ -10,15 +10,25 @@ from hypothesis import strategies as st
 
 from tests.client_samples import CLIENT_SAMPLES
 from tests.judges import JUDGES
-from tests.samples import SAMPLES
+from tests.samples import ANTHROPIC, SAMPLES
 from tests.strategies import garbage
 from turnledger import InvalidMessage
 from turnledger.domain.messages import read_message
-from turnledger.importing import read_messages
+from turnledger.importing import FORMATS, read_messages
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
-CHECKED = {**SAMPLES, **CLIENT_SAMPLES}
+SESSION: list[dict[str, Any]] = [
+    {
+        "type": said["role"],
+        "uuid": f"u{place}",
+        "parentUuid": f"u{place - 1}",
+        "sessionId": "s",
+        "message": said,
+    }
+    for place, said in enumerate(ANTHROPIC)
+]
+CHECKED = {**SAMPLES, **CLIENT_SAMPLES, "claude-code": SESSION}
 """Every format: what is kept of it is compared with its provider's shape before it is sent."""
 
 Place = tuple[Any, ...]
@@ -101,6 +111,10 @@ def stored(values: list[Any]) -> list[dict[str, Any]]:
             continue
         found.append({"role": message.role, "content": message.content, "metadata": message.metadata})
     return found
+
+
+def test_every_format_is_broken_here() -> None:
+    assert set(CHECKED) == set(FORMATS)
 
 
 def assert_taken(messages: list[Any]) -> None:
