@@ -1,0 +1,285 @@
+"""One schema of a PostgreSQL database as the log: eventsourcing's module, its recorder and its pool.
+
+What is ours: one statement records what a call decided; it takes turns by conversation, so that nobody
+starves, and then by log, so that notification ids come in the order of the commits, without which a follower
+would pass over events. eventsourcing locks the table for that, which also waits for every vacuum; here it is an
+advisory lock. Conflicts are decided by the unique key whatever the locks are worth.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any
+from zlib import crc32
+
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore, PostgresFactory
+
+from turnledger.infrastructure.faults import busy
+from turnledger.infrastructure.log import VERSION_MAX, Deadline, Overtaken, Parcel, pattern_of
+from turnledger.infrastructure.postgres_connections import Loan, Pool
+from turnledger.infrastructure.postgres_location import PostgresLocation
+from turnledger.infrastructure.postgres_schema import CONVERSATIONS, look, make
+from turnledger.infrastructure.turnstile import Turnstile
+
+TURNSTILES = 64  # writers of one process to one conversation queue here, and meet the others at the server
+
+
+class ConversationDatastore(PostgresDatastore):
+    """Lends the log over eventsourcing's pool."""
+
+    def __init__(self, location: PostgresLocation) -> None:
+        super().__init__("", "", "", "", "", schema=location.schema, originator_id_type="text")
+        self.location = location
+        self.place = location.place
+        self.pool: Pool = Pool(location)  # type: ignore[assignment]
+        self._pid = os.getpid()
+        self._turnstiles = [Turnstile() for _ in range(TURNSTILES)]
+
+    def open(self) -> None:
+        """Sees, before the pool does so behind everybody's back, that the server can be reached."""
+        self.pool.fresh(Deadline(self.location.timeout_s)).close()
+        self.pool.open()
+
+    @contextmanager
+    def reading(self, deadline: Deadline) -> "Iterator[Log]":
+        loan = Loan(self.pool, self.place, deadline)
+        try:
+            loan.take()
+            yield Log(loan, self.schema)
+        finally:
+            loan.give_back()
+
+    @contextmanager
+    def turn(self, deadline: Deadline, conversation_id: str) -> "Iterator[Log]":
+        turnstile = self._turnstiles[hash(conversation_id) % TURNSTILES]
+        with turnstile.turn(deadline.left_s) as inside:
+            if not inside:
+                raise busy(self.place, deadline.timeout_s)
+            with self.reading(deadline) as log:
+                yield log
+
+    @contextmanager
+    def writing(self, deadline: Deadline, conversation_id: str) -> "Iterator[Log]":
+        """Others that write this conversation wait; what they record all the same is seen by its version."""
+        with self.turn(deadline, conversation_id) as log, log.alone_with(conversation_id):
+            yield log
+
+    def close(self) -> None:
+        if getattr(self, "_pid", None) == os.getpid():  # a forked child would close what its parent uses
+            with suppress(AttributeError):
+                self.pool.close()
+
+
+class UpToDate:
+    """The mark of somebody who knew all that there was; whoever has caught up compares with that."""
+
+    def __init__(self, *, known: bool) -> None:
+        self._known = known
+
+    @property
+    def caught_up(self) -> "UpToDate":
+        return ALL_KNOWN
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UpToDate) and self._known and other._known
+
+    __hash__ = object.__hash__
+
+
+ALL_KNOWN, MORE = UpToDate(known=True), UpToDate(known=False)
+
+
+class Log:
+    """The rows of the log, as the server has them at each statement."""
+
+    def __init__(self, loan: Loan, schema: str) -> None:
+        self._loan = loan
+        self._events = f'"{schema}".stored_events'
+        self._segments = f'"{schema}".buffer_segments'
+
+    @property
+    def loan(self) -> Loan:
+        return self._loan
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Nothing to open: each statement of a recorder is a transaction of its own."""
+        return nullcontext()
+
+    @contextmanager
+    def alone_with(self, conversation_id: str) -> Iterator[None]:
+        """Holds the lock on a conversation that everybody takes who records in it."""
+        lock = "(hashtextextended(%s, %s))"
+        name = (conversation_id, CONVERSATIONS)
+        self._loan.asked(
+            f"SELECT set_config('lock_timeout', %s, false), pg_advisory_lock{lock}",
+            (f"{_milliseconds(self._loan.deadline)}ms", *name),
+        )
+        try:
+            yield
+        finally:
+            self._loan.undo(f"SELECT pg_advisory_unlock{lock}", name)
+
+    def rows(
+        self, conversation_id: str, *, after: int = 0, to: int | None = None, limit: int = -1
+    ) -> list[StoredEvent]:
+        found = self._loan.asked(
+            f"SELECT originator_version, topic, state FROM {self._events} WHERE originator_id = %s"
+            " AND originator_version > %s AND originator_version <= %s ORDER BY originator_version LIMIT %s",
+            (
+                conversation_id,
+                min(after, VERSION_MAX),
+                VERSION_MAX if to is None else min(to, VERSION_MAX),
+                None if limit < 0 else limit,
+            ),
+        )
+        return _stored(conversation_id, found)
+
+    def mark(self, conversation_id: str, version: int) -> UpToDate:
+        """Looks whether there is more of the conversation: what others write elsewhere matters not."""
+        return ALL_KNOWN if version and self.version(conversation_id) == version else MORE
+
+    def has(self, conversation_id: str, version: int) -> bool:
+        return bool(
+            self._loan.asked(
+                f"SELECT 1 FROM {self._events} WHERE originator_id = %s AND originator_version = %s",
+                (conversation_id, version),
+            )
+        )
+
+    def version(self, conversation_id: str) -> int:
+        found = self._loan.asked(
+            f"SELECT MAX(originator_version) FROM {self._events} WHERE originator_id = %s", (conversation_id,)
+        )
+        return found[0][0] or 0
+
+    def rows_of(self, conversation_id: str, topic: str) -> list[StoredEvent]:
+        found = self._loan.asked(
+            f"SELECT originator_version, topic, state FROM {self._events} WHERE originator_id = %s"
+            " AND topic = %s ORDER BY originator_version",
+            (conversation_id, topic),
+        )
+        return _stored(conversation_id, found)
+
+    def rows_saying(self, conversation_id: str, topics: Sequence[str], text: str) -> list[StoredEvent]:
+        found = self._loan.asked(
+            f"SELECT originator_version, topic, state FROM {self._events} WHERE originator_id = %s"
+            # bytes that are no text any more must not fail the search, so they are looked at escaped
+            " AND topic = ANY(%s) AND encode(state, 'escape') ILIKE %s",
+            (conversation_id, list(topics), pattern_of(text, doubled=True)),
+        )
+        return _stored(conversation_id, found)
+
+    def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
+        found = self._loan.asked(
+            f"SELECT COUNT(*) FROM {self._events} WHERE originator_id = %s AND topic = ANY(%s)",
+            (conversation_id, list(topics)),
+        )
+        return int(found[0][0])
+
+    def row_bytes(self, conversation_id: str, to: int) -> tuple[int, int]:
+        found = self._loan.asked(
+            f"SELECT COUNT(*), SUM(OCTET_LENGTH(topic) + OCTET_LENGTH(state))::bigint FROM {self._events}"
+            " WHERE originator_id = %s AND originator_version <= %s",
+            (conversation_id, to),
+        )
+        return found[0][0], found[0][1] or 0
+
+    def conversation_ids(self, after: str | None, limit: int, topic: str | None = None) -> list[str]:
+        having, parameters = ("", []) if topic is None else (" AND topic = %s", [topic])
+        found = self._loan.asked(
+            f"SELECT DISTINCT originator_id FROM {self._events} WHERE originator_id > %s{having}"
+            " ORDER BY originator_id LIMIT %s",
+            ("" if after is None else after, *parameters, limit),
+            patient=True,
+        )
+        return [row[0] for row in found]
+
+    def keep(self, conversation_id: str, parcels: Sequence[Parcel]) -> None:
+        for parcel in parcels:
+            self._loan.asked(
+                f"INSERT INTO {self._segments} VALUES (%s, %s, %s, %s, %s, %s, %s)"
+                " ON CONFLICT (conversation_id, version) DO UPDATE SET (format, digest, row_bytes, checksum,"
+                " changes) = (EXCLUDED.format, EXCLUDED.digest, EXCLUDED.row_bytes, EXCLUDED.checksum,"
+                " EXCLUDED.changes)",
+                (conversation_id, *parcel),
+            )
+
+    def kept(self, conversation_id: str, to: int | None = None) -> list[Parcel]:
+        found = self._loan.asked(
+            f"SELECT version, format, digest, row_bytes, checksum, changes FROM {self._segments}"
+            " WHERE conversation_id = %s AND version <= %s ORDER BY version",
+            (conversation_id, VERSION_MAX if to is None else min(to, VERSION_MAX)),
+        )
+        return [Parcel(*row) for row in found]
+
+
+def _stored(conversation_id: str, found: Sequence[Any]) -> list[StoredEvent]:
+    return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
+
+
+def _milliseconds(deadline: Deadline) -> int:
+    """What the server may wait for a lock; 0 would be for ever."""
+    return max(1, int(deadline.left_s * 1000))
+
+
+class ConversationRecorder(PostgresApplicationRecorder):
+    """eventsourcing's recorder and table; what a call decided goes through one function of the server."""
+
+    datastore: ConversationDatastore
+
+    def __init__(self, datastore: ConversationDatastore, *, events_table_name: str = "stored_events") -> None:
+        super().__init__(datastore, events_table_name=events_table_name)
+        self.channel_name = f"{datastore.schema}_{events_table_name}"[: self.MAX_IDENTIFIER_LEN]
+        # several stores of one database do not wait for each other
+        self.order_lock = crc32(f"{datastore.schema}.{events_table_name}".encode()) - 2**31
+
+    @property
+    def _called(self) -> str:
+        return f'SELECT "{self.datastore.schema}".turnledger_append(%s, %s, %s, %s, %s)'
+
+    def insert(self, log: Log, rows: Sequence[StoredEvent]) -> None:
+        """Records rows of one conversation, each behind the one before, in one transaction."""
+        first = rows[0]
+        inserted = log.loan.told(
+            self._called,
+            (
+                first.originator_id,
+                first.originator_version,
+                [row.topic for row in rows],
+                [row.state for row in rows],
+                _milliseconds(log.loan.deadline),
+            ),
+        )
+        if inserted[0][0] != len(rows):
+            raise Overtaken
+
+    def copy(self, log: Log, rows: Sequence[StoredEvent]) -> None:
+        """Records rows of any conversations in their order, as they were elsewhere."""
+        columns: tuple[list[Any], ...] = ([], [], [], [])
+        for row in rows:
+            for column, value in zip(
+                columns, (row.originator_id, row.originator_version, row.topic, row.state), strict=True
+            ):
+                column.append(value)
+        log.loan.told(f'SELECT "{self.datastore.schema}".turnledger_copy(%s, %s, %s, %s)', columns)
+
+    def create_table(self) -> None:
+        """Makes the tables where there are none, or sees that they are a store's (and not a newer release's)."""
+        location = self.datastore.location
+        with self.datastore.reading(Deadline(max(location.timeout_s, 1.0))) as log:
+            if not look(log.loan, location):
+                make(log.loan, location, self.channel_name, self.order_lock)
+        self.datastore.register_type_adapters()
+
+
+class ConversationFactory(PostgresFactory):
+    """eventsourcing's factory for a store of ours."""
+
+    application_recorder_class = ConversationRecorder
+
+    def __init__(self, location: PostgresLocation) -> None:
+        env = {"POSTGRES_DBNAME": "", "POSTGRES_HOST": "", "POSTGRES_USER": "", "POSTGRES_PASSWORD": ""}
+        super().__init__(env)
+        self.datastore = ConversationDatastore(location)
+        self.datastore.open()

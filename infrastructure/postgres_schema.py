@@ -1,0 +1,107 @@
+"""The tables and functions of a store on PostgreSQL: eventsourcing's events table, and what stands beside it.
+
+Conversation ids are compared by their bytes, as everywhere else, whatever the database sorts by. The table
+`turnledger_format` says that the schema is a store, and of which format.
+"""
+
+from typing import Any
+
+from turnledger.domain.errors import NewerLog, NotAStore, StoreNotFound
+from turnledger.infrastructure.log import FORMAT
+from turnledger.infrastructure.postgres_connections import Loan
+from turnledger.infrastructure.postgres_location import PostgresLocation
+
+MAKING = 0x544C4D4B  # the advisory lock of whoever makes a store
+_FOUND = "SELECT to_regclass(%s) IS NOT NULL, to_regclass(%s) IS NOT NULL, to_regclass(%s) IS NOT NULL"
+_SEGMENTS = """
+CREATE TABLE IF NOT EXISTS {schema}.buffer_segments (
+    conversation_id text COLLATE "C", version bigint, format integer, digest text, row_bytes bigint,
+    checksum bigint, changes bytea, PRIMARY KEY (conversation_id, version))
+"""
+_TABLES = """
+CREATE TABLE {schema}.stored_events (
+    originator_id text COLLATE "C" NOT NULL, originator_version bigint NOT NULL, topic text, state bytea,
+    notification_id bigserial, PRIMARY KEY (originator_id, originator_version));
+CREATE UNIQUE INDEX stored_events_notification_id_idx ON {schema}.stored_events (notification_id);
+CREATE TYPE {schema}.stored_event_text AS (
+    originator_id text, originator_version bigint, topic text, state bytea);
+CREATE TABLE {schema}.turnledger_format (format integer NOT NULL);
+INSERT INTO {schema}.turnledger_format VALUES ({format})
+"""
+# a row of version 1 begins a conversation; every other one needs the one before it
+_APPEND = """
+CREATE FUNCTION {schema}.turnledger_append(
+    p_conversation text, p_first bigint, p_topics text[], p_states bytea[], p_wait_ms integer)
+RETURNS integer LANGUAGE plpgsql AS $body$
+BEGIN
+    PERFORM set_config('lock_timeout', p_wait_ms || 'ms', true);
+    PERFORM pg_advisory_xact_lock(hashtextextended(p_conversation, {conversations}));
+    IF EXISTS (SELECT FROM {schema}.stored_events
+               WHERE originator_id = p_conversation AND originator_version = p_first)
+       OR p_first > 1 AND NOT EXISTS (SELECT FROM {schema}.stored_events
+               WHERE originator_id = p_conversation AND originator_version = p_first - 1) THEN
+        RETURN 0;
+    END IF;
+    PERFORM pg_advisory_xact_lock({log}, {order_lock});
+    INSERT INTO {schema}.stored_events (originator_id, originator_version, topic, state)
+        SELECT p_conversation, p_first + place - 1, topic, state
+        FROM unnest(p_topics, p_states) WITH ORDINALITY AS given (topic, state, place) ORDER BY place;
+    PERFORM pg_notify('{channel}', '');
+    RETURN cardinality(p_topics);
+END $body$
+"""
+_COPY = """
+CREATE FUNCTION {schema}.turnledger_copy(
+    p_conversations text[], p_versions bigint[], p_topics text[], p_states bytea[])
+RETURNS void LANGUAGE plpgsql AS $body$
+BEGIN
+    PERFORM pg_advisory_xact_lock({log}, {order_lock});
+    INSERT INTO {schema}.stored_events (originator_id, originator_version, topic, state)
+        SELECT conversation, version, topic, state
+        FROM unnest(p_conversations, p_versions, p_topics, p_states) WITH ORDINALITY
+            AS given (conversation, version, topic, state, place) ORDER BY place;
+    PERFORM pg_notify('{channel}', '');
+END $body$
+"""
+CONVERSATIONS, LOG = 0x544C4752, 0x544C4F47  # the advisory locks of conversations, and of the log's order
+
+
+def look(loan: Loan, location: PostgresLocation) -> bool:
+    """Whether the schema is one of ours already; False for none or an empty one. Raises for anything else."""
+    names = ("turnledger_format", "stored_events", "buffer_segments")
+    is_ours, has_events, has_segments = loan.asked(
+        _FOUND, [f'"{location.schema}".{name}' for name in names]
+    )[0]
+    if not is_ours:
+        if has_events:
+            raise NotAStore(f"{location.place} is no turnledger store: its tables are another program's")
+        if not location.may_create:
+            raise StoreNotFound(f"there is no store in {location.place}: check database and schema")
+        return False
+    version = loan.asked(f'SELECT format FROM "{location.schema}".turnledger_format')
+    if version and version[0][0] > FORMAT:
+        raise NewerLog(f"{location.place} was made by a newer turnledger: upgrade to open it")
+    if not has_segments and not location.read_only:  # a cache, which may have been thrown away
+        loan.asked(_SEGMENTS.format(schema=f'"{location.schema}"'))
+    return True
+
+
+def make(loan: Loan, location: PostgresLocation, channel: str, order_lock: int) -> None:
+    """Makes the store, in one transaction; another process may be making it just now."""
+    names = {
+        "schema": f'"{location.schema}"',
+        "channel": channel,
+        "order_lock": order_lock,
+        "conversations": CONVERSATIONS,
+        "log": LOG,
+        "format": FORMAT,
+    }
+    with loan.transaction():
+        loan.asked("SELECT pg_advisory_xact_lock(%s, 0)", (MAKING,))
+        if look(loan, location):
+            return
+        if not loan.asked("SELECT to_regnamespace(%s) IS NOT NULL", (names["schema"],))[0][0]:
+            loan.asked(f"CREATE SCHEMA {names['schema']}")
+        statements: list[Any] = [*_TABLES.split(";"), _SEGMENTS, _APPEND, _COPY]
+        for statement in statements:
+            loan.asked(statement.format(**names))
