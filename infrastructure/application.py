@@ -44,9 +44,7 @@ class ConversationApplication(Application[str]):
     recorder: Recorder  # type: ignore[assignment]
     mapper: ConversationMapper
 
-    def __init__(
-        self, location: Place, factory: Callable[[], InfrastructureFactory[Any]], cache_bytes: int
-    ) -> None:
+    def __init__(self, location: Place, factory: Callable[[], Any], cache_bytes: int) -> None:
         self.location = location
         self._factory_of = factory
         self.cache_bytes = cache_bytes
@@ -66,7 +64,8 @@ class ConversationApplication(Application[str]):
         return Environment(name, {})
 
     def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
-        return self._factory_of()
+        factory: InfrastructureFactory[Any] = self._factory_of()
+        return factory
 
     def construct_mapper(self) -> ConversationMapper:
         return ConversationMapper()

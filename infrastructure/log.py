@@ -75,6 +75,25 @@ class Mark(Protocol):
         """What is to be compared with later, once all that the moment showed is read."""
 
 
+class UpToDate:
+    """The mark of somebody who knew all that there was; whoever has caught up compares with that."""
+
+    def __init__(self, *, known: bool) -> None:
+        self._known = known
+
+    @property
+    def caught_up(self) -> "UpToDate":
+        return ALL_KNOWN
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UpToDate) and self._known and other._known
+
+    __hash__ = object.__hash__
+
+
+ALL_KNOWN, MORE = UpToDate(known=True), UpToDate(known=False)
+
+
 class Parcel(NamedTuple):
     """A segment as it is kept beside the log."""
 

@@ -1,4 +1,4 @@
-"""Which database keeps a store: read from the URL it is opened by, or from the name of a persistence module."""
+"""Which database keeps a store: read from its URL, or from the name of a persistence module."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -6,10 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from eventsourcing.persistence import InfrastructureFactory
-
 from turnledger.domain.errors import InvalidArgument, PackageMissing
 from turnledger.infrastructure.location import SYNCHRONOUS, Location
+from turnledger.infrastructure.storage import ConversationFactory
 
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 
@@ -38,10 +37,10 @@ class Opening(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A place, and how its database is opened."""
+    """A place, and how eventsourcing's factory for its database is made."""
 
     place: Place
-    factory: Callable[[], InfrastructureFactory[Any]]
+    factory: Callable[[], Any]
 
 
 def place_of(
@@ -61,8 +60,6 @@ def place_of(
 
 
 def _of_sqlite(text: str, opening: Opening) -> Found:
-    from turnledger.infrastructure.storage import ConversationFactory  # noqa: PLC0415
-
     location = Location(
         _path_of(text), opening.create, opening.read_only, SYNCHRONOUS[opening.durability], opening.timeout_s
     )
@@ -72,11 +69,11 @@ def _of_sqlite(text: str, opening: Opening) -> Found:
 def _of_postgres(text: str, opening: Opening) -> Found:
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise PackageMissing("PostgreSQL needs more packages: pip install 'turnledger[postgres]'")
-    from turnledger.infrastructure.postgres import ConversationFactory  # noqa: PLC0415
+    from turnledger.infrastructure.postgres import PostgresConversationFactory  # noqa: PLC0415
     from turnledger.infrastructure.postgres_location import PostgresLocation  # noqa: PLC0415
 
     location = PostgresLocation.of(text, opening)
-    return Found(location, lambda: ConversationFactory(location))
+    return Found(location, lambda: PostgresConversationFactory(location))
 
 
 def _of_module(url: Any, opening: Opening, module: str, settings: Mapping[str, str] | None) -> Found:

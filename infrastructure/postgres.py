@@ -2,8 +2,8 @@
 
 What is ours: one statement records what a call decided; it takes turns by conversation, so that nobody
 starves, and then by log, so that notification ids come in the order of the commits, without which a follower
-would pass over events. eventsourcing locks the table for that, which also waits for every vacuum; here it is an
-advisory lock. Conflicts are decided by the unique key whatever the locks are worth.
+would pass over events. eventsourcing locks the table for that, which also waits for every vacuum; here it is
+an advisory lock. Conflicts are decided by the unique key whatever the locks are worth.
 """
 
 import os
@@ -16,7 +16,16 @@ from eventsourcing.persistence import StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore, PostgresFactory
 
 from turnledger.infrastructure.faults import busy
-from turnledger.infrastructure.log import VERSION_MAX, Deadline, Overtaken, Parcel, pattern_of
+from turnledger.infrastructure.log import (
+    ALL_KNOWN,
+    MORE,
+    VERSION_MAX,
+    Deadline,
+    Overtaken,
+    Parcel,
+    UpToDate,
+    pattern_of,
+)
 from turnledger.infrastructure.postgres_connections import Loan, Pool
 from turnledger.infrastructure.postgres_location import PostgresLocation
 from turnledger.infrastructure.postgres_schema import CONVERSATIONS, look, make
@@ -36,10 +45,8 @@ class ConversationDatastore(PostgresDatastore):
         self._pid = os.getpid()
         self._turnstiles = [Turnstile() for _ in range(TURNSTILES)]
 
-    def open(self) -> None:
-        """Sees, before the pool does so behind everybody's back, that the server can be reached."""
-        self.pool.fresh(Deadline(self.location.timeout_s)).close()
-        self.pool.open()
+    def register_type_adapters(self) -> None:
+        """None is needed: the functions of the server take plain arrays."""
 
     @contextmanager
     def reading(self, deadline: Deadline) -> "Iterator[Log]":
@@ -69,25 +76,6 @@ class ConversationDatastore(PostgresDatastore):
         if getattr(self, "_pid", None) == os.getpid():  # a forked child would close what its parent uses
             with suppress(AttributeError):
                 self.pool.close()
-
-
-class UpToDate:
-    """The mark of somebody who knew all that there was; whoever has caught up compares with that."""
-
-    def __init__(self, *, known: bool) -> None:
-        self._known = known
-
-    @property
-    def caught_up(self) -> "UpToDate":
-        return ALL_KNOWN
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UpToDate) and self._known and other._known
-
-    __hash__ = object.__hash__
-
-
-ALL_KNOWN, MORE = UpToDate(known=True), UpToDate(known=False)
 
 
 class Log:
@@ -264,22 +252,26 @@ class ConversationRecorder(PostgresApplicationRecorder):
                 column.append(value)
         log.loan.told(f'SELECT "{self.datastore.schema}".turnledger_copy(%s, %s, %s, %s)', columns)
 
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> None:
+        """eventsourcing's own name for the same, for whoever works with its recorder."""
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            self.copy(log, stored_events)
+
     def create_table(self) -> None:
-        """Makes the tables where there are none, or sees that they are a store's (and not a newer release's)."""
+        """Makes the tables where there are none, or sees that they are a store's (of no newer release)."""
         location = self.datastore.location
         with self.datastore.reading(Deadline(max(location.timeout_s, 1.0))) as log:
             if not look(log.loan, location):
                 make(log.loan, location, self.channel_name, self.order_lock)
-        self.datastore.register_type_adapters()
 
 
-class ConversationFactory(PostgresFactory):
+class PostgresConversationFactory(PostgresFactory):
     """eventsourcing's factory for a store of ours."""
 
-    application_recorder_class = ConversationRecorder
+    application_recorder_class = ConversationRecorder  # type: ignore[assignment]
 
     def __init__(self, location: PostgresLocation) -> None:
         env = {"POSTGRES_DBNAME": "", "POSTGRES_HOST": "", "POSTGRES_USER": "", "POSTGRES_PASSWORD": ""}
         super().__init__(env)
         self.datastore = ConversationDatastore(location)
-        self.datastore.open()
+        self.datastore.pool.open()

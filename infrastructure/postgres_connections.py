@@ -24,6 +24,7 @@ from turnledger.infrastructure.postgres_location import PostgresLocation
 CONNECTIONS_MAX = 16
 PATIENCE_S_MIN = 2.0  # what a connection may take to be made, or a server to answer, in any case
 _PAUSE_S = 0.05
+_LOOK_S = 0.2  # after which a wait for a connection looks why there is none
 
 # as durable as the server makes commits, and never less than that the commit is on its disk
 _FULL = (
@@ -65,7 +66,9 @@ class Pool(ConnectionPool[Line]):
         self.failure: Exception | None = None
         self._location = location
         self._patience_s = max(location.timeout_s, PATIENCE_S_MIN)
-        read_only = {"options": f"{location.parameters.get('options') or ''} -c default_transaction_read_only=on"}
+        read_only = {
+            "options": f"{location.parameters.get('options') or ''} -c default_transaction_read_only=on"
+        }
         super().__init__(
             connection_class=Line,
             kwargs={
@@ -86,7 +89,9 @@ class Pool(ConnectionPool[Line]):
         end = time.monotonic() + self._patience_s
         while True:
             try:
-                made = super()._connect(max(PATIENCE_S_MIN, min(timeout or self._patience_s, self._patience_s)))
+                made = super()._connect(
+                    max(PATIENCE_S_MIN, min(timeout or self._patience_s, self._patience_s))
+                )
             except psycopg.Error as error:
                 self.failure = error
                 if self.closed or not is_passing(error) or time.monotonic() > end:
@@ -117,7 +122,7 @@ def _configured(location: PostgresLocation) -> Any:
 
 
 class Loan:
-    """A connection for a block, replaced by another when it is lost. Raises `StoreBusy`, `StoreUnreachable`."""
+    """A connection for a block, replaced when it is lost. Raises `StoreBusy`, `StoreUnreachable`."""
 
     def __init__(self, pool: Pool, place: str, deadline: Deadline) -> None:
         self.place = place
@@ -126,20 +131,28 @@ class Loan:
         self._pid = os.getpid()
         self._lent: Line | None = None
         self._line: Line | None = None
+        self._in_transaction = False
 
     def take(self) -> None:
-        patience_s = max(self.deadline.left_s, PATIENCE_S_MIN)
-        try:
-            self._lent = self._line = self._pool.getconn(patience_s)
-        except psycopg_pool.PoolClosed:
-            raise closed() from None
-        except psycopg_pool.PoolTimeout as error:
-            failure = self._pool.failure
-            if failure is None:
-                raise busy(self.place, patience_s) from error
-            raise unreachable(failure, self.place) from failure
+        patience = Deadline(max(self.deadline.left_s, PATIENCE_S_MIN))
+        while self._lent is None:
+            try:
+                self._lent = self._line = self._pool.getconn(min(patience.left_s, _LOOK_S))
+            except psycopg_pool.PoolClosed:
+                raise closed() from None
+            except psycopg_pool.PoolTimeout as error:
+                self._refuse(patience, error)
+        assert self._line is not None
         if not _stands(self._line):
             self._replace(psycopg.OperationalError("the connection was closed while it was idle"))
+
+    def _refuse(self, patience: Deadline, error: Exception) -> None:
+        """Raises what keeps the pool from lending, unless that may be over soon."""
+        failure = self._pool.failure
+        if isinstance(failure, psycopg.Error) and (not patience.left_s or not is_passing(failure)):
+            raise unreachable(failure, self.place) from failure
+        if not patience.left_s:
+            raise busy(self.place, patience.timeout_s) from error
 
     def give_back(self) -> None:
         lent, line = self._lent, self._line
@@ -157,6 +170,8 @@ class Loan:
             try:
                 return self._run(statement, parameters, patient)
             except psycopg.Error as error:
+                if self._in_transaction and self._is_lost(error):
+                    raise unreachable(error, self.place) from error
                 if not self._is_lost(error):
                     raise error_of(error, self.place, self.deadline.timeout_s) from error
                 self._replace(error)
@@ -169,6 +184,16 @@ class Loan:
             if not self._is_lost(error):
                 raise error_of(error, self.place, self.deadline.timeout_s) from error
             raise Unsettled from error
+
+    def script(self, statements: str) -> None:
+        """Runs several statements, of which none takes parameters, in the transaction that is open."""
+        line = self._line
+        assert line is not None
+        line.silent_s = None
+        try:
+            line.execute(statements)
+        except psycopg.Error as error:
+            raise error_of(error, self.place, self.deadline.timeout_s) from error
 
     def undo(self, statement: str, parameters: Sequence[object]) -> None:
         """Runs what sets the connection right for the next one; one that cannot be set right is closed."""
@@ -183,14 +208,15 @@ class Loan:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction on the connection as it is: what is asked in it must not be asked again over another."""
+        """A transaction on the connection as it is; where that is lost, so is the transaction."""
         line = self._line
         assert line is not None
+        self._in_transaction = True
         try:
             with line.transaction():
                 yield
-        except psycopg.Error as error:
-            raise unreachable(error, self.place) from error
+        finally:
+            self._in_transaction = False
 
     def _run(self, statement: str, parameters: Sequence[object], patient: bool) -> list[TupleRow]:
         line = self._line

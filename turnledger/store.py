@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal, Self
 from uuid import uuid4
 

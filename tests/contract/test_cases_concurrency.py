@@ -24,6 +24,7 @@ from tests.contract.cases import (
     run_append,
 )
 from turnledger import ConversationStore, CorruptEvent, MessageAppended, TurnledgerError
+from turnledger.infrastructure.log import Overtaken
 
 WRITES_AND_IS_KILLED = """
 import json, os, signal, sys
@@ -145,7 +146,7 @@ class Run:
         def insert_or_conflict(*args: Any, **kwargs: Any) -> None:
             self.conflicts += 1
             if self.conflicts == 1:
-                raise sqlite3.IntegrityError("UNIQUE constraint failed: stored_events.originator_version")
+                raise Overtaken
             insert(*args, **kwargs)
 
         recorder.insert = insert_or_conflict  # type: ignore[method-assign]
