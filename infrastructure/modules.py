@@ -207,6 +207,8 @@ class ModuleRecorder:
         self.datastore = ModuleDatastore(recorder, location)
 
     def insert(self, log: ModuleLog, rows: Sequence[StoredEvent]) -> None:
+        if not rows:
+            return
         first = rows[0]
         behind = first.originator_version - 1
         if behind and not log.has(str(first.originator_id), behind):

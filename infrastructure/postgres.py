@@ -228,6 +228,8 @@ class ConversationRecorder(PostgresApplicationRecorder):
 
     def insert(self, log: Log, rows: Sequence[StoredEvent]) -> None:
         """Records rows of one conversation, each behind the one before, in one transaction."""
+        if not rows:
+            return
         first = rows[0]
         inserted = log.loan.told(
             self._called,

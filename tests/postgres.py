@@ -14,6 +14,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,3 +116,13 @@ def need_server() -> Server:
 def new_url() -> str:
     """The URL of a store that is not there yet."""
     return need_server().url(f"t{next(_numbers)}")
+
+
+def executed(url: str, statement: str, *parameters: object) -> list[Any]:
+    """What a statement gives, run on a store's tables behind its back; `{schema}` stands for its schema."""
+    import psycopg
+
+    base, _, schema = url.partition("?schema=")
+    with psycopg.connect(base, autocommit=True) as connection:
+        done = connection.execute(statement.replace("{schema}", schema).encode(), parameters or None)
+        return done.fetchall() if done.description else []
