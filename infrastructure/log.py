@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import Notification, StoredEvent
 
 from turnledger.infrastructure.faults import busy
 
@@ -174,3 +174,17 @@ class Recorder(Protocol):
 
     def copy(self, log: Any, rows: Sequence[StoredEvent]) -> None:
         """Records rows of any conversations in their order, all or none, as they were elsewhere."""
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        """The rows of all conversations from a place in the log on, in the order of their commits."""
+
+    def max_notification_id(self) -> int | None:
+        """The newest place in the log; None where it holds nothing."""

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any
 from zlib import crc32
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import Notification, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore, PostgresFactory
 
 from turnledger.infrastructure.faults import busy
@@ -183,6 +183,26 @@ class Log:
         )
         return [row[0] for row in found]
 
+    def notifications(self, first: int, last: int, limit: int, topics: Sequence[str]) -> list[Notification]:
+        """The rows of all conversations between two places of the log, in their order."""
+        having, parameters = (" AND topic = ANY(%s)", [list(topics)]) if topics else ("", [])
+        found = self._loan.asked(
+            "SELECT originator_id, originator_version, topic, state, notification_id"
+            f" FROM {self._events} WHERE notification_id BETWEEN %s AND %s{having}"
+            " ORDER BY notification_id LIMIT %s",
+            (first, last, *parameters, limit),
+            patient=bool(topics),
+        )
+        return [
+            Notification(id, version, topic, state or b"", place)
+            for id, version, topic, state, place in found
+        ]
+
+    def newest(self) -> int | None:
+        found = self._loan.asked(f"SELECT MAX(notification_id) FROM {self._events}")
+        newest: int | None = found[0][0]
+        return newest
+
     def keep(self, conversation_id: str, parcels: Sequence[Parcel]) -> None:
         for parcel in parcels:
             self._loan.asked(
@@ -206,6 +226,11 @@ def _stored(conversation_id: str, found: Sequence[Any]) -> list[StoredEvent]:
     return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
 
 
+def order_lock(schema: str) -> int:
+    """The lock that puts the events of one store in order; another store of the database has another."""
+    return crc32(schema.encode()) - 2**31
+
+
 def _milliseconds(deadline: Deadline) -> int:
     """What the server may wait for a lock; 0 would be for ever."""
     return max(1, int(deadline.left_s * 1000))
@@ -219,8 +244,6 @@ class ConversationRecorder(PostgresApplicationRecorder):
     def __init__(self, datastore: ConversationDatastore, *, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name=events_table_name)
         self.channel_name = f"{datastore.schema}_{events_table_name}"[: self.MAX_IDENTIFIER_LEN]
-        # several stores of one database do not wait for each other
-        self.order_lock = crc32(f"{datastore.schema}.{events_table_name}".encode()) - 2**31
 
     @property
     def _called(self) -> str:
@@ -259,12 +282,31 @@ class ConversationRecorder(PostgresApplicationRecorder):
         with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
             self.copy(log, stored_events)
 
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> list[Notification]:
+        """The rows from a place in the log on; asked again over another connection where one is lost."""
+        first = 0 if start is None else start if inclusive_of_start else start + 1
+        last = VERSION_MAX if stop is None else stop
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            return log.notifications(first, last, limit, topics)
+
+    def max_notification_id(self) -> int | None:
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            return log.newest()
+
     def create_table(self) -> None:
         """Makes the tables where there are none, or sees that they are a store's (of no newer release)."""
         location = self.datastore.location
         with self.datastore.reading(Deadline(max(location.timeout_s, 1.0))) as log:
             if not look(log.loan, location):
-                make(log.loan, location, self.channel_name, self.order_lock)
+                make(log.loan, location, self.channel_name, order_lock(location.schema))
 
 
 class PostgresConversationFactory(PostgresFactory):

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import psycopg_pool
 from eventsourcing.postgres import ConnectionPool
-from psycopg.rows import TupleRow, tuple_row
+from psycopg.rows import TupleRow, dict_row, tuple_row
 
 from turnledger.infrastructure.faults import busy, closed
 from turnledger.infrastructure.log import Deadline, Unsettled
@@ -73,6 +73,7 @@ class Pool(ConnectionPool[Line]):
             connection_class=Line,
             kwargs={
                 "application_name": "turnledger",
+                "row_factory": dict_row,
                 **location.parameters,
                 **(read_only if location.read_only else {}),
             },

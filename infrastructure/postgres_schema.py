@@ -10,7 +10,11 @@ from turnledger.infrastructure.postgres_connections import Loan
 from turnledger.infrastructure.postgres_location import PostgresLocation
 
 MAKING = 0x544C4D4B  # the advisory lock of whoever makes a store
-_FOUND = "SELECT to_regclass(%s) IS NOT NULL, to_regclass(%s) IS NOT NULL, to_regclass(%s) IS NOT NULL"
+# read as rows: what the server keeps in mind of names may be older than the lock that was waited for
+_TABLES_OF = (
+    "SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'f')"
+    " AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)"
+)
 _SEGMENTS = """
 CREATE TABLE IF NOT EXISTS {schema}.buffer_segments (
     conversation_id text COLLATE "C", version bigint, format integer, digest text, row_bytes bigint,
@@ -64,12 +68,9 @@ CONVERSATIONS, LOG = 0x544C4752, 0x544C4F47  # the advisory locks of conversatio
 
 def look(loan: Loan, location: PostgresLocation) -> bool:
     """Whether the schema is one of ours already; False for none or an empty one. Raises for anything else."""
-    names = ("turnledger_format", "stored_events", "buffer_segments")
-    is_ours, has_events, has_segments = loan.asked(_FOUND, [f'"{location.schema}".{name}' for name in names])[
-        0
-    ]
-    if not is_ours:
-        if has_events:
+    tables = {row[0] for row in loan.asked(_TABLES_OF, (location.schema,))}
+    if not {"turnledger_format", "stored_events"} <= tables:
+        if tables & {"turnledger_format", "stored_events", "buffer_segments"}:
             raise NotAStore(f"{location.place} is no turnledger store: its tables are another program's")
         if not location.may_create:
             raise StoreNotFound(f"there is no store in {location.place}: check database and schema")
@@ -77,7 +78,7 @@ def look(loan: Loan, location: PostgresLocation) -> bool:
     version = loan.asked(f'SELECT format FROM "{location.schema}".turnledger_format')
     if version and version[0][0] > FORMAT:
         raise NewerLog(f"{location.place} was made by a newer turnledger: upgrade to open it")
-    if not has_segments and not location.read_only:  # a cache, which may have been thrown away
+    if "buffer_segments" not in tables and not location.read_only:  # a cache, which may have been thrown away
         loan.asked(_SEGMENTS.format(schema=f'"{location.schema}"'))
     return True
 
@@ -96,6 +97,6 @@ def make(loan: Loan, location: PostgresLocation, channel: str, order_lock: int) 
         loan.asked("SELECT pg_advisory_xact_lock(%s, 0)", (MAKING,))
         if look(loan, location):
             return
-        if not loan.asked("SELECT to_regnamespace(%s) IS NOT NULL", (names["schema"],))[0][0]:
+        if not loan.asked("SELECT 1 FROM pg_namespace WHERE nspname = %s", (location.schema,)):
             loan.asked(f"CREATE SCHEMA {names['schema']}")
         loan.script(";".join((_TABLES, _SEGMENTS, _APPEND, _COPY)).format(**names))

@@ -10,7 +10,8 @@ import socket
 import subprocess
 import tempfile
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -126,3 +127,18 @@ def executed(url: str, statement: str, *parameters: object) -> list[Any]:
     with psycopg.connect(base, autocommit=True) as connection:
         done = connection.execute(statement.replace("{schema}", schema).encode(), parameters or None)
         return done.fetchall() if done.description else []
+
+
+@contextmanager
+def advisory_locks(url: str) -> Iterator[None]:
+    """Holds the lock that puts the events of a store in order, which every writer of it needs."""
+    import psycopg
+
+    from turnledger.infrastructure.postgres import order_lock
+    from turnledger.infrastructure.postgres_schema import LOG
+
+    base, _, schema = url.partition("?schema=")
+    with psycopg.connect(base) as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOG, order_lock(schema)))
+        yield
+        connection.rollback()

@@ -43,6 +43,7 @@ from turnledger.infrastructure.heads import head_of
 from turnledger.infrastructure.inbox import inbox
 from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.location import SYNCHRONOUS
+from turnledger.infrastructure.migrating import Migration, Progress, migrated
 from turnledger.infrastructure.places import Opening, place_of
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
 from turnledger.infrastructure.requests import (
@@ -694,6 +695,18 @@ class ConversationStore:
         if moment is not None and not isinstance(moment, datetime):
             _checked_version(moment)
         return self._application.reading(conversation_id, moment, whole=whole)
+
+
+def migrate(
+    source: ConversationStore, target: ConversationStore, *, progress: Progress | None = None
+) -> Migration:
+    """Copies a store into another, of whichever database, event by event, and compares the digests.
+
+    `target` must be empty, or hold the beginning of `source`: what was stopped goes on. A conversation that
+    is damaged stays out, and is named. `progress` is called with the step, how many events are done, and of
+    how many. Raises `MigrationRefused` where the target holds something else; nothing is copied then.
+    """
+    return migrated(source._application, target._application, progress)
 
 
 def _check_range(after: Any, to: Any) -> None:
