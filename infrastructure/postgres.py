@@ -193,10 +193,7 @@ class Log:
             (first, last, *parameters, limit),
             patient=bool(topics),
         )
-        return [
-            Notification(id, version, topic, state or b"", place)
-            for id, version, topic, state, place in found
-        ]
+        return [Notification(row[0], row[1], row[2], row[3] or b"", row[4]) for row in found]
 
     def newest(self) -> int | None:
         found = self._loan.asked(f"SELECT MAX(notification_id) FROM {self._events}")

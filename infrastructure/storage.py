@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import Notification, StoredEvent
 from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
@@ -309,6 +309,31 @@ class ConversationRecorder(SQLiteApplicationRecorder):
         """Inserts rows as they were elsewhere, in their order, in a transaction of its own."""
         with log.transaction():
             self.insert(log, rows)
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> list[Notification]:
+        """The rows from a place in the log on, in the order of their commits."""
+        first = 0 if start is None else start if inclusive_of_start else start + 1
+        marks = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            found = log.execute(
+                "SELECT originator_id, originator_version, topic, CAST(state AS BLOB), rowid FROM stored_events"
+                f" WHERE rowid BETWEEN ? AND ?{marks} ORDER BY rowid LIMIT ?",
+                (first, VERSION_MAX if stop is None else stop, *topics, limit),
+            )
+        return [Notification(row[0], row[1], row[2], row[3] or b"", row[4]) for row in found]
+
+    def max_notification_id(self) -> int | None:
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            newest: int | None = log.execute("SELECT MAX(rowid) FROM stored_events")[0][0]
+        return newest
 
     def create_table(self) -> None:
         """Makes an empty file a store, or sees that the file is one (and not a newer release's)."""
