@@ -71,9 +71,9 @@ def migrated(
         row = next(rows, None)
         if row != held:
             raise MigrationRefused(
-                f"{target.location.place} holds something else: its event {held.originator_version} of "
-                f"conversation {held.originator_id!r} is not the {sent.rows + 1}. of "
-                f"{source.location.place}; migrate into an empty store"
+                f"{target.location.place} holds something else: event {held.originator_version} of its "
+                f"conversation {held.originator_id!r} is not what {source.location.place} has there; migrate "
+                "into an empty store"
             )
         sent.add(row)
         tell("copying", sent.rows, events)

@@ -229,8 +229,12 @@ def order_lock(schema: str) -> int:
 
 
 def _milliseconds(deadline: Deadline) -> int:
-    """What the server may wait for a lock; 0 would be for ever."""
-    return max(1, int(deadline.left_s * 1000))
+    """What the server may wait for a lock; 0 would be for ever.
+
+    Less than the time that is left, and than the silence that a connection bears, so that there is time to
+    see what became of a call that was not answered.
+    """
+    return max(1, int(deadline.left_s * 400))
 
 
 class ConversationRecorder(PostgresApplicationRecorder):

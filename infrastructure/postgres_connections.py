@@ -18,7 +18,13 @@ from psycopg.rows import TupleRow, dict_row, tuple_row
 
 from turnledger.infrastructure.faults import busy, closed
 from turnledger.infrastructure.log import Deadline, Unsettled
-from turnledger.infrastructure.postgres_faults import SilentServerError, error_of, is_passing, unreachable
+from turnledger.infrastructure.postgres_faults import (
+    SilentServerError,
+    bare,
+    error_of,
+    is_passing,
+    unreachable,
+)
 from turnledger.infrastructure.postgres_location import PostgresLocation
 
 CONNECTIONS_MAX = 16
@@ -94,7 +100,7 @@ class Pool(ConnectionPool[Line]):
                     max(PATIENCE_S_MIN, min(timeout or self._patience_s, self._patience_s))
                 )
             except psycopg.Error as error:
-                self.failure = error
+                self.failure = bare(error)
                 if self.closed or not is_passing(error) or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE_S)
@@ -108,9 +114,10 @@ class Pool(ConnectionPool[Line]):
             try:
                 return super()._connect(max(PATIENCE_S_MIN, deadline.left_s))
             except psycopg.Error as error:
-                if not is_passing(error) or not deadline.left_s:
-                    raise unreachable(error, self._location.place) from error
-                time.sleep(min(_PAUSE_S, deadline.left_s))
+                failure = bare(error)
+            if not is_passing(failure) or not deadline.left_s:
+                raise unreachable(failure, self._location.place)
+            time.sleep(min(_PAUSE_S, deadline.left_s))
 
 
 def _configured(location: PostgresLocation) -> Any:
@@ -203,6 +210,8 @@ class Loan:
             return
         try:
             self._run(statement, parameters, patient=False)
+        except psycopg.Error:
+            line.close()  # what was recorded before is recorded: this must not hide it
         except BaseException:
             line.close()
             raise
@@ -222,7 +231,7 @@ class Loan:
     def _run(self, statement: str, parameters: Sequence[object], patient: bool) -> list[TupleRow]:
         line = self._line
         assert line is not None
-        line.silent_s = None if patient else max(self.deadline.left_s, PATIENCE_S_MIN) + 1
+        line.silent_s = None if patient else max(self.deadline.left_s / 2, PATIENCE_S_MIN)
         with line.cursor(row_factory=tuple_row, binary=True) as cursor:
             cursor.execute(statement, parameters)
             return cursor.fetchall() if cursor.description else []

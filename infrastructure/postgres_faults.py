@@ -31,6 +31,11 @@ class SilentServerError(psycopg.OperationalError):
     """Nothing came from the server for longer than a call may take."""
 
 
+def bare(error: psycopg.Error) -> psycopg.Error:
+    """The same error of a connection that failed, without that connection, which knows the password."""
+    return type(error)(*error.args)
+
+
 def is_passing(error: psycopg.Error) -> bool:
     """Whether the way to the server failed in a manner that may be over soon."""
     if isinstance(error, _REFUSED) or not isinstance(
@@ -59,9 +64,11 @@ def error_of(error: psycopg.Error, place: str, timeout_s: float) -> Exception:
     """The error to raise for what the server said about a statement; the connection itself still stands."""
     text = _first_line(error)
     match error:
-        case errors.UniqueViolation() | errors.SerializationFailure() | errors.DeadlockDetected():
+        case errors.UniqueViolation() | errors.SerializationFailure():
             return Overtaken()
-        case errors.LockNotAvailable() | errors.QueryCanceled():
+        case errors.DeadlockDetected() | errors.LockNotAvailable():
+            return Overtaken()
+        case errors.QueryCanceled():
             return busy(place, timeout_s)
         case errors.DiskFull() | errors.InsufficientResources() | errors.OutOfMemory():
             return StoreFull(

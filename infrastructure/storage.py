@@ -324,13 +324,13 @@ class ConversationRecorder(SQLiteApplicationRecorder):
         marks = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
         with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
             found = log.execute(
-                "SELECT originator_id, originator_version, topic, CAST(state AS BLOB), rowid FROM stored_events"
-                f" WHERE rowid BETWEEN ? AND ?{marks} ORDER BY rowid LIMIT ?",
+                "SELECT originator_id, originator_version, topic, CAST(state AS BLOB), rowid"
+                f" FROM stored_events WHERE rowid BETWEEN ? AND ?{marks} ORDER BY rowid LIMIT ?",
                 (first, VERSION_MAX if stop is None else stop, *topics, limit),
             )
         return [Notification(row[0], row[1], row[2], row[3] or b"", row[4]) for row in found]
 
-    def max_notification_id(self) -> int | None:
+    def max_notification_id(self) -> int | None:  # type: ignore[override]
         with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
             newest: int | None = log.execute("SELECT MAX(rowid) FROM stored_events")[0][0]
         return newest
