@@ -4,7 +4,7 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.postgres import need_server, new_url
 from tests.spec import artifact, assistant, call, result, turn, user
-from turnledger import ConversationStore, Migration, MigrationRefused, StoreNotFound, migrate
+from turnledger import ConversationStore, MigrationRefused, migrate
 from turnledger.cli import main
 from turnledger.infrastructure import migrating
 
@@ -187,8 +187,17 @@ class TestCommand:
     def test_the_command_line_works_on_a_server_as_on_a_file(self) -> None:
         url = new_url()
         assert self.run("--store", url, "append", "cats", "--role", "user", "--text", "Hi").exit_code == 0
-        for command in (["show"], ["show", "cats"], ["log", "cats"], ["verify"], ["inbox"], ["head"], ["export"]):
-            done = self.run("--store", url, *command)
+        for command in (
+            "show",
+            "show cats",
+            "log cats",
+            "verify",
+            "inbox",
+            "head",
+            "export",
+            "requests cats",
+        ):
+            done = self.run("--store", url, *command.split())
             assert done.exit_code == 0, (command, done.output)
         assert "no store" in self.run("--store", new_url(), "show").output
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,11 @@ def test_an_append_ends_as_the_case_says(case: dict[str, Any], module: Module) -
 
 
 def test_every_reading_has_what_the_other_databases_have(module: Module) -> None:
-    with opened(module) as store, ConversationStore(":memory:") as other:
+    noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    with (
+        opened(module, clock=lambda: noon) as store,
+        ConversationStore(":memory:", clock=lambda: noon) as other,
+    ):
         for one in (store, other):
             one.append("b", [user("q"), turn(call("c1")), user("again"), result("c1", "Late")])
             one.hold("b", "e1", [artifact("link")])
@@ -121,7 +126,10 @@ def test_a_module_that_does_not_answer_is_told_from_one_that_refuses(module: Mod
         ({"persistence_module": "eventsourcing.popo", "durability": "normal"}, "durability"),
         ({"persistence_module": "eventsourcing.popo", "url": "x.db"}, "not both"),
         ({"persistence_settings": {}, "url": ":memory:"}, "name that too"),
-        ({"persistence_module": "eventsourcing.popo", "persistence_settings": {"A": 1}}, "map names to texts"),
+        (
+            {"persistence_module": "eventsourcing.popo", "persistence_settings": {"A": 1}},
+            "names to texts",
+        ),
         ({}, "name the store"),
     ],
 )
