@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS bench_plain (
     name text, version bigint, topic text, state bytea, place bigserial, PRIMARY KEY (name, version))
 """
 
-Appending = Callable[[int], None]
+Appending = Callable[[int], object]
 
 
 def _plain(url: str, writer: int, begun: str) -> Iterator[Appending]:
@@ -37,9 +37,7 @@ def _plain(url: str, writer: int, begun: str) -> Iterator[Appending]:
     state = json.dumps(MESSAGE).encode() + b" " * 150
     with psycopg.connect(url.partition("?schema=")[0], autocommit=True) as connection:
         insert = "INSERT INTO bench_plain (name, version, topic, state) VALUES (%s, %s, %s, %s)"
-        yield (
-            lambda n: connection.execute(insert, (f"{begun}-{writer}", n, "MessageAppended", state)) and None
-        )
+        yield (lambda n: connection.execute(insert, (f"{begun}-{writer}", n, "MessageAppended", state)))
 
 
 def _library(url: str, writer: int, begun: str) -> Iterator[Appending]:
@@ -60,11 +58,7 @@ def _library(url: str, writer: int, begun: str) -> Iterator[Appending]:
         time.sleep(0.5)
         datastore.register_type_adapters()
     state = json.dumps(MESSAGE).encode() + b" " * 150
-    yield (
-        lambda n: (
-            recorder.insert_events([StoredEvent(f"{begun}-{writer}", n, "MessageAppended", state)]) and None
-        )
-    )
+    yield (lambda n: recorder.insert_events([StoredEvent(f"{begun}-{writer}", n, "MessageAppended", state)]))
     datastore.close()
 
 
@@ -73,7 +67,7 @@ def _many(url: str, writer: int, begun: str) -> Iterator[Appending]:
     from turnledger import ConversationStore
 
     with ConversationStore(url, timeout_s=60) as store:
-        yield lambda n: store.append(f"{begun}-{writer}", MESSAGE) and None
+        yield lambda n: store.append(f"{begun}-{writer}", MESSAGE)
 
 
 def _one(url: str, writer: int, begun: str) -> Iterator[Appending]:
@@ -81,7 +75,7 @@ def _one(url: str, writer: int, begun: str) -> Iterator[Appending]:
     from turnledger import ConversationStore
 
     with ConversationStore(url, timeout_s=60) as store:
-        yield lambda n: store.append(begun, MESSAGE) and None
+        yield lambda n: store.append(begun, MESSAGE)
 
 
 CONTENDERS = {
@@ -178,9 +172,8 @@ def main(url: str | None, seconds: float, rounds: int, file: Path | None) -> Non
     for (writers, contender), rates in found.items():
         median = statistics.median(rates)
         ratio = median / statistics.median(found[writers, "plain INSERT"])
-        click.echo(
-            f"| {writers} | {contender} | {median:,.0f} | {min(rates):,.0f} | {max(rates):,.0f} | {ratio:.2f} |"
-        )
+        figures = f"{median:,.0f} | {min(rates):,.0f} | {max(rates):,.0f} | {ratio:.2f}"
+        click.echo(f"| {writers} | {contender} | {figures} |")
         report.append({"writers": writers, "what": contender, "rates": rates, "of_plain_insert": ratio})
     if file is not None:
         file.write_text(json.dumps(report, indent=1) + "\n")

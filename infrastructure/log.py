@@ -183,8 +183,12 @@ class Recorder(Protocol):
         topics: Sequence[str] = (),
         *,
         inclusive_of_start: bool = True,
+        settled: bool = True,
     ) -> Sequence[Notification]:
-        """The rows of all conversations from a place in the log on, in the order of their commits."""
+        """The rows of all conversations from a place in the log on, in their order.
+
+        With `settled` only those before which no other can come in any more, as a follower needs them.
+        """
 
     def max_notification_id(self) -> int | None:
         """The newest place in the log; None where it holds nothing."""

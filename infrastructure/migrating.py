@@ -67,7 +67,7 @@ def migrated(
     sent, found = _Sum(), _Sum()
     rows = (row for row in _rows(source, end) if row.originator_id not in damaged)
     events = sum(version for version, _ in heads.values())
-    for held in _rows(target):
+    for held in _rows(target, settled=False):
         row = next(rows, None)
         if row != held:
             raise MigrationRefused(
@@ -83,7 +83,7 @@ def migrated(
         for row in batch:
             sent.add(row)
         tell("copying", sent.rows, events)
-    for held in _rows(target):
+    for held in _rows(target, settled=False):
         found.add(held)
         tell("checking", found.rows, events)
     if (found.rows, found.digest) != (sent.rows, sent.digest):
@@ -118,12 +118,14 @@ def _read(
     return heads, damaged
 
 
-def _rows(application: ConversationApplication, end: int | None = None) -> Iterator[StoredEvent]:
+def _rows(
+    application: ConversationApplication, end: int | None = None, *, settled: bool = True
+) -> Iterator[StoredEvent]:
     """The rows of all conversations, in the order of the log, up to a place in it."""
     after: int | None = None
     while True:
         page = application.recorder.select_notifications(
-            after, PAGE_ROWS, end, inclusive_of_start=after is None
+            after, PAGE_ROWS, end, inclusive_of_start=after is None, settled=settled
         )
         for row in page:
             yield StoredEvent(str(row.originator_id), row.originator_version, row.topic, row.state)

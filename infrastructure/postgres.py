@@ -1,19 +1,28 @@
 """One schema of a PostgreSQL database as the log: eventsourcing's module, its recorder and its pool.
 
-What is ours: one statement records what a call decided; it takes turns by conversation, so that nobody
-starves, and then by log, so that notification ids come in the order of the commits, without which a follower
-would pass over events. eventsourcing locks the table for that, which also waits for every vacuum; here it is
-an advisory lock. Conflicts are decided by the unique key whatever the locks are worth.
+What is ours: one statement records what a call decided, and takes turns by conversation, so that nobody
+starves. Followers need events in an order in which none comes in behind what they have read. eventsourcing
+locks the table for that until the commit is on the disk, one after the other, and waits for every vacuum;
+here rows get their places in the order of their transactions' numbers, under a lock of microseconds, and a
+follower reads up to the oldest transaction still at work. Conflicts are decided by the unique key, whatever
+the locks are worth.
 """
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import takewhile
 from typing import Any
 from zlib import crc32
 
 from eventsourcing.persistence import Notification, StoredEvent
-from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore, PostgresFactory
+from eventsourcing.postgres import (
+    PostgresApplicationRecorder,
+    PostgresDatastore,
+    PostgresFactory,
+    PostgresSubscription,
+)
 
 from turnledger.infrastructure.faults import busy
 from turnledger.infrastructure.log import (
@@ -31,6 +40,7 @@ from turnledger.infrastructure.postgres_location import PostgresLocation
 from turnledger.infrastructure.postgres_schema import CONVERSATIONS, look, make
 from turnledger.infrastructure.turnstile import Turnstile
 
+LOOKS_EVERY_S = 1.0
 TURNSTILES = 64  # writers of one process to one conversation queue here, and meet the others at the server
 
 
@@ -183,17 +193,28 @@ class Log:
         )
         return [row[0] for row in found]
 
-    def notifications(self, first: int, last: int, limit: int, topics: Sequence[str]) -> list[Notification]:
-        """The rows of all conversations between two places of the log, in their order."""
+    def notifications(
+        self, first: int, last: int, limit: int, topics: Sequence[str], *, settled: bool
+    ) -> list[Notification]:
+        """The rows of all conversations between two places of the log, in their order.
+
+        With `settled` up to the first behind which another may still be committed: rows have the order of
+        their transactions' numbers, so that nothing comes in before a row whose number is below that of every
+        transaction at work. Numbers wrap; what is compared is the distance to those.
+        """
         having, parameters = (" AND topic = ANY(%s)", [list(topics)]) if topics else ("", [])
         found = self._loan.asked(
-            "SELECT originator_id, originator_version, topic, state, notification_id"
-            f" FROM {self._events} WHERE notification_id BETWEEN %s AND %s{having}"
+            "WITH now AS (SELECT pg_snapshot_xmin(s)::text::bigint AS low, pg_snapshot_xmax(s)::text::bigint"
+            " AS high FROM pg_current_snapshot() AS s)"
+            " SELECT originator_id, originator_version, topic, state, notification_id,"
+            " (e.xmin::text::bigint - low %% 4294967296 + 4294967296) %% 4294967296 < high - low"
+            f" FROM now, {self._events} AS e WHERE notification_id BETWEEN %s AND %s{having}"
             " ORDER BY notification_id LIMIT %s",
             (first, last, *parameters, limit),
             patient=bool(topics),
         )
-        return [Notification(row[0], row[1], row[2], row[3] or b"", row[4]) for row in found]
+        known = takewhile(lambda row: not (settled and row[5]), found)
+        return [Notification(row[0], row[1], row[2], row[3] or b"", row[4]) for row in known]
 
     def newest(self) -> int | None:
         found = self._loan.asked(f"SELECT MAX(notification_id) FROM {self._events}")
@@ -267,6 +288,15 @@ class ConversationRecorder(PostgresApplicationRecorder):
         )
         if inserted[0][0] != len(rows):
             raise Overtaken
+        self._ring(log)
+
+    def _ring(self, log: Log) -> None:
+        """Tells followers, after the commit: a transaction that notifies makes all others that do wait."""
+        log.loan.try_once(f'NOTIFY "{self.channel_name}"')
+
+    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> PostgresSubscription:
+        """eventsourcing's subscription, which is told, and looks by itself every second."""
+        return LookingSubscription(recorder=self, gt=gt, topics=topics)
 
     def copy(self, log: Log, rows: Sequence[StoredEvent]) -> None:
         """Records rows of any conversations in their order, as they were elsewhere."""
@@ -277,6 +307,7 @@ class ConversationRecorder(PostgresApplicationRecorder):
             ):
                 column.append(value)
         log.loan.told(f'SELECT "{self.datastore.schema}".turnledger_copy(%s, %s, %s, %s)', columns)
+        self._ring(log)
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> None:
         """eventsourcing's own name for the same, for whoever works with its recorder."""
@@ -291,12 +322,16 @@ class ConversationRecorder(PostgresApplicationRecorder):
         topics: Sequence[str] = (),
         *,
         inclusive_of_start: bool = True,
+        settled: bool = True,
     ) -> list[Notification]:
-        """The rows from a place in the log on; asked again over another connection where one is lost."""
+        """The rows from a place in the log on; asked again over another connection where one is lost.
+
+        With `settled` only those before which no other can come any more, which is what a follower needs.
+        """
         first = 0 if start is None else start if inclusive_of_start else start + 1
         last = VERSION_MAX if stop is None else stop
         with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
-            return log.notifications(first, last, limit, topics)
+            return log.notifications(first, last, limit, topics, settled=settled)
 
     def max_notification_id(self) -> int | None:
         with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
@@ -307,7 +342,26 @@ class ConversationRecorder(PostgresApplicationRecorder):
         location = self.datastore.location
         with self.datastore.reading(Deadline(max(location.timeout_s, 1.0))) as log:
             if not look(log.loan, location):
-                make(log.loan, location, self.channel_name, order_lock(location.schema))
+                make(log.loan, location, order_lock(location.schema))
+
+
+class LookingSubscription(PostgresSubscription):
+    """A subscription that no lost word leaves behind, nor a transaction of another program that ends."""
+
+    def _listen(self) -> None:
+        recorder = self._recorder
+        try:
+            with recorder.datastore.get_connection() as connection:
+                connection.execute(f'LISTEN "{recorder.channel_name}"'.encode())
+                looked = time.monotonic()
+                while not self._has_been_stopped and not self._thread_error:
+                    told = list(connection.notifies(timeout=0.1, stop_after=1))
+                    if told or time.monotonic() - looked > LOOKS_EVERY_S:
+                        looked = time.monotonic()
+                        self._has_been_notified.set()
+        except BaseException as error:
+            self._thread_error = self._thread_error or error
+            self.stop()
 
 
 class PostgresConversationFactory(PostgresFactory):

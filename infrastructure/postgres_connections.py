@@ -185,13 +185,31 @@ class Loan:
                 self._replace(error)
 
     def told(self, statement: str, parameters: Sequence[object]) -> list[Any]:
-        """What a statement gives that must run once. Raises `Unsettled` where the answer was lost."""
+        """What a statement gives that must run once. Raises `Unsettled` where the answer was lost.
+
+        It may hold a lock of the session at the moment that it fails: then the session ends with it.
+        """
         try:
             return self._run(statement, parameters, patient=False)
         except psycopg.Error as error:
-            if not self._is_lost(error):
-                raise error_of(error, self.place, self.deadline.timeout_s) from error
-            raise Unsettled from error
+            if self._is_lost(error):
+                raise Unsettled from error
+            self._close()
+            raise error_of(error, self.place, self.deadline.timeout_s) from error
+        except BaseException:
+            self._close()
+            raise
+
+    def try_once(self, statement: str) -> None:
+        """Runs what nobody has to wait for; a connection that fails is closed."""
+        try:
+            self._run(statement, (), patient=False)
+        except psycopg.Error:
+            self._close()
+
+    def _close(self) -> None:
+        if self._line is not None:
+            self._line.close()
 
     def script(self, statements: str) -> None:
         """Runs several statements, of which none takes parameters, in the transaction that is open."""

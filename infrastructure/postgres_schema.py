@@ -28,39 +28,51 @@ CREATE UNIQUE INDEX stored_events_notification_id_idx ON {schema}.stored_events 
 CREATE TABLE {schema}.turnledger_format (format integer NOT NULL);
 INSERT INTO {schema}.turnledger_format VALUES ({format})
 """
-# a row of version 1 begins a conversation; every other one needs the one before it
-_APPEND = """
-CREATE FUNCTION {schema}.turnledger_append(
+# A row of version 1 begins a conversation; every other one needs the one before it. The lock on the
+# conversation is held until the commit. The one on the log is let go when transaction and rows have their
+# numbers, which so have the same order; the commits then go to the disk together.
+_NUMBERED = """
+    PERFORM pg_advisory_lock({log}, {order_lock});
+    PERFORM pg_current_xact_id();
+    SELECT array_agg(nextval('{schema}.stored_events_notification_id_seq')) INTO v_places
+        FROM generate_series(1, cardinality(p_topics));
+    PERFORM pg_advisory_unlock({log}, {order_lock});
+"""
+_APPEND = f"""
+CREATE FUNCTION {{schema}}.turnledger_append(
     p_conversation text, p_first bigint, p_topics text[], p_states bytea[], p_wait_ms integer)
 RETURNS integer LANGUAGE plpgsql AS $body$
+DECLARE
+    v_places bigint[];
 BEGIN
     PERFORM set_config('lock_timeout', p_wait_ms || 'ms', true);
-    PERFORM pg_advisory_xact_lock(hashtextextended(p_conversation, {conversations}));
-    IF EXISTS (SELECT FROM {schema}.stored_events
+    PERFORM pg_advisory_xact_lock(hashtextextended(p_conversation, {{conversations}}));
+    IF EXISTS (SELECT FROM {{schema}}.stored_events
                WHERE originator_id = p_conversation AND originator_version = p_first)
-       OR p_first > 1 AND NOT EXISTS (SELECT FROM {schema}.stored_events
+       OR p_first > 1 AND NOT EXISTS (SELECT FROM {{schema}}.stored_events
                WHERE originator_id = p_conversation AND originator_version = p_first - 1) THEN
         RETURN 0;
     END IF;
-    PERFORM pg_advisory_xact_lock({log}, {order_lock});
-    INSERT INTO {schema}.stored_events (originator_id, originator_version, topic, state)
-        SELECT p_conversation, p_first + place - 1, topic, state
-        FROM unnest(p_topics, p_states) WITH ORDINALITY AS given (topic, state, place) ORDER BY place;
-    PERFORM pg_notify('{channel}', '');
+    {_NUMBERED}
+    INSERT INTO {{schema}}.stored_events
+        SELECT p_conversation, p_first + row - 1, topic, state, place
+        FROM unnest(p_topics, p_states, v_places) WITH ORDINALITY AS given (topic, state, place, row);
     RETURN cardinality(p_topics);
 END $body$
 """
-_COPY = """
-CREATE FUNCTION {schema}.turnledger_copy(
+_COPY = f"""
+CREATE FUNCTION {{schema}}.turnledger_copy(
     p_conversations text[], p_versions bigint[], p_topics text[], p_states bytea[])
-RETURNS void LANGUAGE plpgsql AS $body$
+RETURNS integer LANGUAGE plpgsql AS $body$
+DECLARE
+    v_places bigint[];
 BEGIN
-    PERFORM pg_advisory_xact_lock({log}, {order_lock});
-    INSERT INTO {schema}.stored_events (originator_id, originator_version, topic, state)
-        SELECT conversation, version, topic, state
-        FROM unnest(p_conversations, p_versions, p_topics, p_states) WITH ORDINALITY
-            AS given (conversation, version, topic, state, place) ORDER BY place;
-    PERFORM pg_notify('{channel}', '');
+    {_NUMBERED}
+    INSERT INTO {{schema}}.stored_events
+        SELECT conversation, version, topic, state, place
+        FROM unnest(p_conversations, p_versions, p_topics, p_states, v_places)
+            AS given (conversation, version, topic, state, place);
+    RETURN cardinality(p_topics);
 END $body$
 """
 CONVERSATIONS, LOG = 0x544C4752, 0x544C4F47  # the advisory locks of conversations, and of the log's order
@@ -83,11 +95,10 @@ def look(loan: Loan, location: PostgresLocation) -> bool:
     return True
 
 
-def make(loan: Loan, location: PostgresLocation, channel: str, order_lock: int) -> None:
+def make(loan: Loan, location: PostgresLocation, order_lock: int) -> None:
     """Makes the store, in one transaction; another process may be making it just now."""
     names = {
         "schema": f'"{location.schema}"',
-        "channel": channel,
         "order_lock": order_lock,
         "conversations": CONVERSATIONS,
         "log": LOG,

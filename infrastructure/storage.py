@@ -318,6 +318,7 @@ class ConversationRecorder(SQLiteApplicationRecorder):
         topics: Sequence[str] = (),
         *,
         inclusive_of_start: bool = True,
+        settled: bool = True,
     ) -> list[Notification]:
         """The rows from a place in the log on, in the order of their commits."""
         first = 0 if start is None else start if inclusive_of_start else start + 1

@@ -21,6 +21,7 @@ from turnledger import (
     NewerLog,
     NotAStore,
     OutcomeUnknown,
+    StoreBusy,
     StoreClosed,
     StoreNotFound,
     StoreUnreachable,
@@ -281,13 +282,13 @@ class TestLostConnections:
             store.append("c", user("x"))
 
     def test_a_closed_store_has_left_the_server(self, url: str) -> None:
-        store = ConversationStore(url)
+        store = ConversationStore(url.replace("?", "?application_name=leaver&"))
         store.append("c", user("x"))
         store.close()
         with pytest.raises(StoreClosed):
             store.append("c", user("y"))
         end = time.monotonic() + 20
-        left = f"SELECT COUNT(*) FROM pg_stat_activity WHERE {OURS}"
+        left = "SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'leaver'"
         while executed(url, left) != [(0,)]:
             assert time.monotonic() < end
 
@@ -336,6 +337,55 @@ class TestOrder:
         assert [
             row[0] for row in executed(url, "SELECT notification_id FROM {schema}.stored_events ORDER BY 1")
         ] == seen
+
+    def test_a_follower_waits_for_a_transaction_that_is_still_at_work_and_passes_over_nothing(
+        self, url: str
+    ) -> None:
+        """Rows have the order of their transactions' numbers: behind one that is open none may be read."""
+        import psycopg
+
+        with ConversationStore(url) as store:
+            recorder = store._application.recorder
+            store.append("c", user("before"))
+            base, _, schema = url.partition("?schema=")
+            with psycopg.connect(base) as slow:
+                slow.execute(
+                    f'SELECT "{schema}".turnledger_append(%s, 1, %s, %s, 1000)',
+                    ("slow", ["ConversationStarted"], [b"{}"]),
+                )
+                store.append("c", user("after"))
+                assert [one.id for one in recorder.select_notifications(None, 9)] == [1, 2]
+                assert [one.id for one in recorder.select_notifications(None, 9, settled=False)] == [1, 2, 4]
+                slow.commit()
+            assert [one.id for one in recorder.select_notifications(None, 9)] == [1, 2, 3, 4]
+
+    def test_writers_of_different_conversations_do_not_wait_for_each_others_commits(self, url: str) -> None:
+        import psycopg
+
+        with ConversationStore(url, timeout_s=0.5) as store, psycopg.connect(url.partition("?")[0]) as slow:
+            schema = url.partition("?schema=")[2]
+            slow.execute(
+                f'SELECT "{schema}".turnledger_append(%s, 1, %s, %s, 1000)',
+                ("slow", ["ConversationStarted"], [b"{}"]),
+            )
+            store.append("c", user("x"))
+            with pytest.raises(StoreBusy):
+                store.append("slow", user("x"))
+            slow.rollback()
+            store.append("slow", user("x"))
+
+    def test_a_statement_that_fails_leaves_no_lock_behind(self, url: str) -> None:
+        with ConversationStore(url) as store:
+            store.append("c", user("before"))
+            executed(
+                url,
+                "ALTER SEQUENCE {schema}.stored_events_notification_id_seq MAXVALUE 3 NO CYCLE",
+            )
+            with pytest.raises(OSError, match="reached maximum"):
+                store.append("c", [user("x"), user("y")])
+            executed(url, "ALTER SEQUENCE {schema}.stored_events_notification_id_seq NO MAXVALUE")
+            with ConversationStore(url, timeout_s=2) as other:
+                assert other.append("c", user("x")).count == 2
 
     def test_the_librarys_subscription_is_told_of_what_is_recorded(self, url: str) -> None:
         with ConversationStore(url) as store, ConversationStore(url) as writer:
