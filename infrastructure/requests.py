@@ -19,6 +19,7 @@ from turnledger.domain.values import scrubbed
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.commands import Command
 from turnledger.infrastructure.log import Deadline
+from turnledger.projections.media import in_json
 from turnledger.projections.providers import RENDERINGS
 from turnledger.projections.sendable import Sendable
 
@@ -65,8 +66,8 @@ class _StaleError(Exception):
 
 
 def digest_of_sent(sent: Any) -> str:
-    """The SHA-256 of a list or request as JSON, keys in order."""
-    text = json.dumps(sent, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    """The SHA-256 of a list or request as JSON, keys in order, bytes as base64 text."""
+    text = json.dumps(sent, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=in_json)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

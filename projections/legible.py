@@ -3,10 +3,12 @@
 A message's content is untrusted. Nothing of it that is not a plain character reaches a screen as it is.
 """
 
+import json
 import re
 from typing import Any
 
 from turnledger.domain.values import json_text
+from turnledger.projections.media import in_json
 
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0 and C1: escape sequences begin here
@@ -60,7 +62,9 @@ def _part(part: dict[str, Any]) -> str:
     text, kind = part.get("text"), part.get("type")
     if isinstance(text, str):
         return text
-    return f"[{kind}]" if isinstance(kind, str) else json_text(part)
+    if isinstance(kind, str):
+        return f"[{kind}]"
+    return json.dumps(part, ensure_ascii=False, separators=(",", ":"), default=in_json)
 
 
 def _spelled_out(found: re.Match[str]) -> str:

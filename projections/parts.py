@@ -6,12 +6,15 @@ part that it does not take is for `providers.table`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from turnledger.projections.media import MIME_OF_ENDING, standard
 
 Kind = Literal["text", "image", "audio", "video", "document", "refusal", "reasoning"]
 MEDIA: tuple[Kind, ...] = ("image", "audio", "video", "document")
 TEXT_TYPES = ("text", "input_text", "output_text")
+GIVEN_BACK_TYPES = ("media", "image-data", "file-data", "image-url", "file-url", "image-file-id", "file-id")
 REASONING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 
@@ -50,6 +53,8 @@ def part_of(block: Any) -> Part | None:
     tag = block.get("type")
     keyed = (reader for key, reader in _KEYED.items() if key in block)
     read = _TAGGED.get(tag) if isinstance(tag, str) else next(keyed, None)
+    if read and block.get("thought") is True:
+        read = _reasoning  # Gemini's thoughts are parts of any kind
     return read(block) if read else None
 
 
@@ -79,12 +84,19 @@ def _text(block: Mapping[str, Any]) -> Part | None:
     text = block.get("text")
     if not isinstance(text, str):
         return None
-    return Part("reasoning" if block.get("thought") is True else "text", text, given=block)
+    return Part("text", text, given=block)
 
 
 def _reasoning(block: Mapping[str, Any]) -> Part:
-    texts = (block.get("thinking"), block.get("text"), block.get("reasoning"))
+    converse = _map(_map(block.get("reasoningContent")).get("reasoningText"))
+    texts = (block.get("thinking"), block.get("text"), block.get("reasoning"), converse.get("text"))
     return Part("reasoning", next((t for t in texts if isinstance(t, str)), ""), given=block)
+
+
+def _plain_text(block: Mapping[str, Any]) -> Part | None:
+    """LangChain's document of text."""
+    text, name = block.get("text"), _string(block.get("title"))
+    return Part("document", text, "text/plain", name=name, given=block) if isinstance(text, str) else None
 
 
 def _refusal(block: Mapping[str, Any]) -> Part | None:
@@ -120,17 +132,21 @@ def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+_MIMES = ("mimeType", "mediaType", "mime_type")
+
+
 def _sourced(block: Mapping[str, Any]) -> Part | None:
-    """Anthropic's image and document; without a source, the image of MCP, and that of the AI SDK."""
-    default: Kind = "image" if block.get("type") == "image" else "document"
+    """Anthropic's image and document; without a source, media of MCP, of the AI SDK and of LangChain."""
+    default: Kind = next((kind for kind in MEDIA if kind == block.get("type")), "document")
     source, name = _map(block.get("source")), block.get("title")
     if source.get("type") == "text":
         return Part("document", str(source.get("data") or ""), "text/plain", name=_string(name), given=block)
-    mime = source.get("media_type") or block.get("mimeType") or block.get("mediaType")
-    data, url = source.get("data") or block.get("data"), source.get("url") or block.get("image")
+    mime = source.get("media_type") or next((block[key] for key in _MIMES if block.get(key)), None)
+    data = source.get("data") or block.get("data") or block.get("base64")
+    url, file_id = source.get("url") or block.get("image") or block.get("url"), block.get("file_id")
     if isinstance(url, str) and not url.startswith(("data:", "http:", "https:")):
         data, url = url, None
-    return _at(url, block, default, mime=mime, file_id=source.get("file_id"), name=name, data=data)
+    return _at(url, block, default, mime=mime, file_id=source.get("file_id") or file_id, name=name, data=data)
 
 
 def _image_url(block: Mapping[str, Any]) -> Part | None:
@@ -140,20 +156,92 @@ def _image_url(block: Mapping[str, Any]) -> Part | None:
 
 
 def _audio(block: Mapping[str, Any]) -> Part | None:
+    if isinstance(block.get("input_audio"), str):
+        return _spoken(block["input_audio"], block)
     audio = _map(block.get("input_audio"))
     sound = _string(audio.get("format"))
     mime = {"mp3": "audio/mpeg"}.get(sound, f"audio/{sound}") if sound else None
     return _at(None, block, "audio", mime=mime, data=audio.get("data"))
 
 
+def _spoken(sound: str, block: Mapping[str, Any]) -> Part | None:
+    """Mistral's audio: a URL, or the data itself."""
+    is_url = sound.startswith(("data:", "http:", "https:"))
+    return _at(sound if is_url else None, block, "audio", data=None if is_url else sound)
+
+
+def _resource(block: Mapping[str, Any]) -> Part | None:
+    """Mistral's resource, a chunk with its address, and that of MCP."""
+    held = _map(block.get("resource"))
+    content = _map(block.get("content"))
+    inner = part_of(content) if content.get("type") in ("text", "image_url") else None
+    name = _string(block.get("uri")) or _string(held.get("uri"))
+    if isinstance(held.get("text"), str):
+        return Part("document", held["text"], "text/plain", name=name, given=block)
+    if inner and inner.kind == "text":
+        return Part("document", inner.text, "text/plain", name=name, given=block)
+    return (
+        replace(inner, name=name, given=block)
+        if inner
+        else _at(None, block, mime=held.get("mimeType"), data=held.get("blob"), name=name)
+    )
+
+
+def _resource_link(block: Mapping[str, Any]) -> Part | None:
+    return _at(
+        block.get("uri"), block, mime=block.get("mimeType"), name=block.get("name") or block.get("uri")
+    )
+
+
 def _file(block: Mapping[str, Any]) -> Part | None:
-    """OpenAI's files, and those of the AI SDK."""
+    """OpenAI's files, and those of the AI SDK and of LangChain."""
     file = _map(block.get("file")) or block
-    data, name = _string(file.get("file_data") or file.get("data")), file.get("filename")
+    name, held = file.get("filename"), _map(file.get("data"))
+    data = _string(file.get("file_data") or held.get("data") or file.get("data") or file.get("base64"))
     url = data if data and data.startswith(("data:", "http:", "https:")) else None
-    mime = file.get("mediaType") or file.get("mimeType") or _mime_of_name(name)
-    address = url or file.get("file_url") or file.get("url")
+    mime = next((file[key] for key in _MIMES if file.get(key)), None) or _mime_of_name(name)
+    address = url or file.get("file_url") or held.get("url") or file.get("url")
     return _at(address, block, mime=mime, file_id=file.get("file_id"), name=name, data=None if url else data)
+
+
+def _attachment(block: Mapping[str, Any]) -> Part | None:
+    """What `llm` attaches: data, a URL, or a file that stayed where it was and is known by its path alone."""
+    held = _map(block.get("attachment"))
+    mime, path = _string(held.get("type")), _string(held.get("path"))
+    known = _at(held.get("url"), block, mime=mime, data=held.get("content"), name=path)
+    return known or (Part(medium(mime), mime=mime, name=path, given=block) if path else None)
+
+
+def _given_back(block: Mapping[str, Any]) -> Part | None:
+    """A medium that a tool gave back to the AI SDK."""
+    default: Kind = "image" if str(block.get("type")).startswith("image") else "document"
+    mime, name = block.get("mediaType"), block.get("filename")
+    return _at(
+        block.get("url"),
+        block,
+        default,
+        mime=mime,
+        file_id=block.get("fileId"),
+        name=name,
+        data=block.get("data"),
+    )
+
+
+_MEDIA_OF_URLS: Mapping[str, Kind] = {f"{kind}-url": kind for kind in MEDIA}
+
+
+def _told_by_kind(block: Mapping[str, Any]) -> Part | None:
+    """A part of Pydantic AI's content: a text, a medium at a URL, in the block, or uploaded before."""
+    kind, mime = str(block.get("kind")), block.get("media_type")
+    if kind in ("text-content", "structured-content"):
+        text = block.get("content")
+        return Part("text", text, given=block) if isinstance(text, str) else None
+    if kind in ("binary", "uploaded-file") or kind in _MEDIA_OF_URLS:
+        default: Kind = _MEDIA_OF_URLS.get(kind, "document")
+        return _at(
+            block.get("url"), block, default, mime=mime, file_id=block.get("file_id"), data=block.get("data")
+        )
+    return None
 
 
 def _mime_of_name(name: Any) -> str | None:
@@ -165,15 +253,25 @@ def _document_url(block: Mapping[str, Any]) -> Part | None:
 
 
 def _inline(block: Mapping[str, Any]) -> Part | None:
+    """Gemini's data, in the URL's alphabet where its SDK wrote it down."""
     blob = _map(block.get("inlineData") or block.get("inline_data"))
     mime = blob.get("mimeType") or blob.get("mime_type")
-    return _at(None, block, mime=mime, data=blob.get("data"), name=blob.get("displayName"))
+    name = blob.get("displayName") or blob.get("display_name")
+    data = _string(blob.get("data"))
+    return _at(None, block, mime=mime, data=data and standard(data), name=name)
 
 
 def _uri(block: Mapping[str, Any]) -> Part | None:
+    """Gemini's file at a URL, or one that it keeps itself."""
     file = _map(block.get("fileData") or block.get("file_data"))
     mime = file.get("mimeType") or file.get("mime_type")
-    return _at(file.get("fileUri") or file.get("file_uri"), block, mime=mime)
+    uri, name = _string(file.get("fileUri") or file.get("file_uri")) or "", file.get("displayName")
+    if uri.startswith(("http:", "https:")) and not uri.startswith(_GEMINI_FILES):
+        return _at(uri, block, mime=mime, name=name)
+    return _at(None, block, mime=mime, name=name, file_id=uri)
+
+
+_GEMINI_FILES = "https://generativelanguage.googleapis.com/"
 
 
 def _converse(kind: Kind) -> Callable[[Mapping[str, Any]], Part | None]:
@@ -181,10 +279,20 @@ def _converse(kind: Kind) -> Callable[[Mapping[str, Any]], Part | None]:
 
     def read(block: Mapping[str, Any]) -> Part | None:
         inner = _map(block.get(kind))
-        source, ending = _map(inner.get("source")), _string(inner.get("format")) or ""
-        mime = f"{'application' if kind == 'document' else kind}/{ending}" if ending else None
+        source, ending, name = (
+            _map(inner.get("source")),
+            _string(inner.get("format")) or "",
+            inner.get("name"),
+        )
+        texts = source.get("content") if isinstance(source.get("content"), list) else [source]
+        text = "\n".join(str(_map(one)["text"]) for one in texts or () if "text" in _map(one))
+        if kind == "document" and text:
+            return Part("document", text, "text/plain", name=_string(name), given=block)
+        mime = MIME_OF_ENDING.get(ending) or (f"{kind}/{ending}" if ending and kind != "document" else None)
+        if mime and medium(mime) != kind:
+            mime = f"{kind}/{ending}"
         s3 = _map(source.get("s3Location")).get("uri")
-        return _at(None, block, kind, mime=mime, data=source.get("bytes"), name=inner.get("name"), file_id=s3)
+        return _at(None, block, kind, mime=mime, data=source.get("bytes"), name=name, file_id=s3)
 
     return read
 
@@ -196,12 +304,20 @@ _TAGGED: Mapping[str, _Reader] = {
     "refusal": _refusal,
     "image": _sourced,
     "document": _sourced,
+    "audio": _sourced,
+    "video": _sourced,
+    "text-plain": _plain_text,
     "image_url": _image_url,
     "input_image": _image_url,
+    "computer_screenshot": _image_url,
+    "attachment": _attachment,
     "input_audio": _audio,
     "file": _file,
     "input_file": _file,
     "document_url": _document_url,
+    **dict.fromkeys(GIVEN_BACK_TYPES, _given_back),
+    "resource": _resource,
+    "resource_link": _resource_link,
 }
 _KEYED: Mapping[str, _Reader] = {
     "text": _text,
@@ -213,4 +329,6 @@ _KEYED: Mapping[str, _Reader] = {
     "image": _converse("image"),
     "document": _converse("document"),
     "video": _converse("video"),
+    "kind": _told_by_kind,
+    "audio": _converse("audio"),
 }

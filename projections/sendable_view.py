@@ -1,26 +1,19 @@
 """The normalized list of a growing buffer, at the cost of its end: equal to `normalize` at every version.
 
 What stands before the last unanswered call can change only in ways that are seen here: it is settled, and
-kept as flat messages. The rest, mostly one or two entries, is normalized at each reading.
+kept as flat messages; as items too, with their content as given, once a provider's shape was asked for. The
+rest, mostly one or two entries, is normalized at each reading.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from turnledger.domain.events import DomainEvent, EntriesEvicted, PlaceholderReplaced, SummaryInserted
-from turnledger.domain.messages import SYSTEM_ROLES
-from turnledger.domain.pairing import (
-    Drop,
-    Item,
-    adjacent,
-    coerced,
-    in_order,
-    item_of,
-    repaired,
-    without_leading_results,
-)
+from turnledger.domain.pairing import Drop, Item, coerced, in_order, item_of
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.plain import PlainStretch
+from turnledger.projections.settled_items import SettledItems, repaired_behind
 
 Flat = dict[str, Any]
 Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
@@ -41,6 +34,7 @@ class SendableView:
         self._declared: set[str] = set()
         self._orphans: set[str] = set()
         self._place_of: dict[int, int] = {}
+        self._items: SettledItems | None = None
 
     def apply(self, event: DomainEvent) -> None:
         """Sees to what an event changes before the end; call it before the buffer view has applied it."""
@@ -49,9 +43,11 @@ class SendableView:
         elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
             place = self._place_of.pop(event.entry)
             stored = {"role": "tool", "content": event.content, "metadata": event.metadata}
-            answer = item_of(0, stored, "tool", []).flat()
-            if answer.get("tool_call_id") == self._others[place]["tool_call_id"]:
-                self._others[place] = answer
+            answer = item_of(0, stored, "tool", [])
+            if answer.call_id == self._others[place]["tool_call_id"]:
+                self._others[place] = answer.flat()
+                if self._items is not None:
+                    self._items.replace(place, answer)
             else:  # in a log that is not sound
                 self._forget()
 
@@ -59,6 +55,20 @@ class SendableView:
         """The normalized list, sharing its messages with this view, and the drops."""
         stretches, drops = self.stretches(buffer)
         return [*stretches[0], *stretches[1], *stretches[2], *stretches[3]], drops
+
+    def items(self, buffer: BufferView) -> tuple[list[Item], list[Drop]]:
+        """The same list as items, sharing them with this view: what a provider's rendering is made of."""
+        self.stretches(buffer)
+        self._at_work = True
+        if self._items is None:
+            self._items = SettledItems()
+        settled = self._items
+        coming, _ = self._coerced(buffer, settled.count, self._count)
+        settled.take(coming, self._count)
+        rest, drops = self._coerced(buffer, self._count)
+        systems, others = self._normalized(rest, drops)
+        self._at_work = False
+        return [*settled.systems, *systems, *settled.others, *others], self._drops + in_order(drops)
 
     def unsettled(self, buffer: BufferView) -> int:
         """How many entries a reading has to look at."""
@@ -85,12 +95,12 @@ class SendableView:
                 return (self._systems, [], self._others, tail), self._drops.copy()
         if self._count == len(buffer):
             return (self._systems, [], self._others, []), self._drops.copy()
-        items, drops = self._items(buffer)
+        items, drops = self._coerced(buffer, self._count)
         if items and self._settle(buffer, items, drops):
-            items, drops = self._items(buffer)
+            items, drops = self._coerced(buffer, self._count)
         if self._touches_what_is_settled(items):
             self._forget()
-            items, drops = self._items(buffer)
+            items, drops = self._coerced(buffer)
         systems, others = self._normalized(items, drops)
         stretches = (
             self._systems,
@@ -115,11 +125,13 @@ class SendableView:
         self._count += stretch.count
         return stretch.tail
 
-    def _items(self, buffer: BufferView) -> tuple[list[Item], list[Drop]]:
-        """What is not settled, coerced."""
+    def _coerced(
+        self, buffer: BufferView, first: int = 0, end: int | None = None
+    ) -> tuple[list[Item], list[Drop]]:
+        """The entries from a position on, coerced."""
         drops: list[Drop] = []
-        stored = (row.stored for row in buffer.rows(self._count))
-        return coerced(stored, drops, first=self._count), drops
+        stored = (row.stored for row in islice(buffer.rows(first), None if end is None else end - first))
+        return coerced(stored, drops, first=first), drops
 
     def _touches_what_is_settled(self, items: Sequence[Item]) -> bool:
         """Whether an item answers a call that is settled, or declares one that a settled result answers."""
@@ -168,8 +180,4 @@ class SendableView:
 
     def _normalized(self, items: list[Item], drops: list[Drop]) -> tuple[list[Item], list[Item]]:
         """System and other items behind what is settled, repaired."""
-        systems = [item for item in items if item.role in SYSTEM_ROLES]
-        others = repaired([item for item in items if item.role not in SYSTEM_ROLES], drops, self._declared)
-        if not self._others:
-            others = without_leading_results(others, drops)
-        return systems, adjacent(others)
+        return repaired_behind(items, drops, self._declared, leads=not self._others)

@@ -217,7 +217,8 @@ def _why(event: EntriesEvicted) -> str:
 def _request(event: RequestRecorded) -> str:
     shape = f"for {event.provider}" if event.provider else "flat"
     model = f" to {shortened(one_line(event.model), ID_CHARACTERS_MAX)}" if event.model else ""
-    return f"{event.messages} messages of version {event.of_version}, {shape}, sent{model}"
+    messages = counted(event.messages, "message")
+    return f"{messages} of version {event.of_version}, {shape}, sent{model}"
 
 
 def _dropped(event: ArtifactsHeld | ArtifactsDelivered | ArtifactsPutBack) -> str:

@@ -62,7 +62,7 @@ from turnledger.projections.diff import OF, Diff, Of
 from turnledger.projections.history import HistoryRow
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.providers import PROVIDERS
-from turnledger.projections.sendable import Sendable, fresh, normalized_items
+from turnledger.projections.sendable import Sendable, fresh
 from turnledger.projections.wire import wire
 
 log = logging.getLogger("turnledger")
@@ -466,7 +466,7 @@ class ConversationStore:
             if provider is None:
                 flat, drops = live.sendable.read(live.buffer)
                 return Sendable(flat if shared else fresh(flat), tuple(drops), version)
-            items, drops = normalized_items([row.stored for row in live.buffer.rows()])
+            items, drops = live.sendable.items(live.buffer)
             messages, request = PROVIDERS[provider](items)
             return Sendable(messages, tuple(drops), version, request)
 

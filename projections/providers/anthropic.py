@@ -13,21 +13,25 @@ from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
 from turnledger.projections.parts import REASONING_TYPES, Part
 from turnledger.projections.providers.arguments import arguments_map
+from turnledger.projections.providers.keeping import (
+    ERROR_KEY,
+    Block,
+    has_failed,
+    kept_blocks,
+    with_calls_left,
+)
 from turnledger.projections.providers.naming import call_ids, fitting_name
 from turnledger.projections.providers.table import own_shape, spelled
 from turnledger.projections.providers.turns import OPENING_TEXT, alternating
 
 NAME = "anthropic"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
-BLOCKS_KEY, ERROR_KEY = "blocks", "is_error"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _SHAPES = {
     "text": frozenset(("type", "text", "cache_control", "citations")),
     "image": frozenset(("type", "source", "cache_control", "transformations")),
     "document": frozenset(("type", "source", "cache_control", "citations", "context", "title")),
 }
-
-Block = dict[str, Any]
 
 
 def rendered(items: list[Item]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -56,41 +60,32 @@ def blocks_of(item: Item, ids: Mapping[str, str]) -> list[Block]:
 
 def _own_blocks(item: Item, ids: Mapping[str, str]) -> list[Block] | None:
     """The blocks as they were imported, with the calls that are left; None where there are none."""
-    kept = kept_blocks(item.metadata)
+    kept = _kept_blocks(item)
     if kept is None:
         return None
-    declared = [call.get("tool_call_id") for call in item.metadata.get("tool_calls", ())]
-    left = {call.call_id: call for call in item.calls}
-    blocks: list[Block] = []
-    for block in kept:
-        if block["type"] != "tool_use":
-            blocks.append(copied(block))
-        elif declared and (call := left.pop(declared.pop(0), None)):
-            blocks.append({**copied(block), "id": ids[call.call_id]})
-    return blocks + [_call(call, ids) for call in left.values()]
+
+    def sent(call: Call, block: Block) -> Block:
+        return {**_call(call, ids), **block, "id": ids[call.call_id]}
+
+    return with_calls_left(copied(kept), item, lambda block: block["type"] == "tool_use", sent)
 
 
-def kept_blocks(metadata: Mapping[Any, Any]) -> list[Block] | None:
+def _kept_blocks(item: Item) -> list[Block] | None:
     """The blocks that an import kept with a message, or None."""
-    known = metadata.get(NAME)
-    blocks = known.get(BLOCKS_KEY) if isinstance(known, Mapping) else None
-    if not isinstance(blocks, list) or not blocks:
-        return None
-    if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks):
-        return None
-    return blocks
+    blocks = kept_blocks(NAME, item.metadata)
+    return blocks if blocks and all(isinstance(block.get("type"), str) for block in blocks) else None
 
 
 def _result(item: Item, ids: Mapping[str, str]) -> Block:
     sent = {"type": "tool_result", "tool_use_id": ids[str(item.call_id)]}
-    kept = kept_blocks(item.metadata)
+    kept = _kept_blocks(item)
     if kept and kept[0]["type"] == "tool_result":
         return {**copied(kept[0]), **sent}
     if isinstance(item.content, list):
         content: Any = _without_blanks(spelled(item, NAME, _spell))
     else:
         content = item.text
-    failed = {ERROR_KEY: True} if item.metadata.get(ERROR_KEY) is True else {}
+    failed = {ERROR_KEY: True} if has_failed(item) else {}
     return sent | ({"content": content} if content else {}) | failed
 
 
@@ -110,7 +105,11 @@ def _trimmed(blocks: list[Block]) -> list[Block]:
 
 
 def _without_blanks(blocks: list[Block]) -> list[Block]:
-    return [block for block in blocks if block["type"] != "text" or str(block.get("text") or "").strip()]
+    return [block for block in blocks if block["type"] != "text" or _is_said(block.get("text"))]
+
+
+def _is_said(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _spell(part: Part) -> Block | None:

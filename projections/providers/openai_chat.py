@@ -72,13 +72,13 @@ def _said_otherwise(metadata: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _call(call: Call, item: Item, ids: Mapping[str, str]) -> dict[str, Any]:
     name = fitting_name(call.name, "[^a-zA-Z0-9_-]", 64)
-    if _is_custom(call, item) and isinstance(call.arguments, str):
+    if is_custom(call, item) and isinstance(call.arguments, str):
         return {"id": ids[call.call_id], "type": "custom", "custom": {"name": name, "input": call.arguments}}
     function = {"name": name, "arguments": arguments_json(call.arguments)}
     return {"id": ids[call.call_id], "type": "function", "function": function}
 
 
-def _is_custom(call: Call, item: Item) -> bool:
+def is_custom(call: Call, item: Item) -> bool:
     """Whether the call is one of OpenAI's that take text and no JSON."""
     given = item.metadata.get("tool_calls")
     return isinstance(given, list) and any(
@@ -90,7 +90,7 @@ def _is_custom(call: Call, item: Item) -> bool:
 def _spell(part: Part) -> dict[str, Any] | None:
     """A part in OpenAI's words, None where it has none."""
     own = own_shape(part, _SHAPES)
-    if own is not None:
+    if own is not None and (own["type"] in ("text", "refusal") or isinstance(own.get(own["type"]), Mapping)):
         return own
     if part.kind == "text":
         return {"type": "text", "text": part.text}

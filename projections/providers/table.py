@@ -23,6 +23,30 @@ TAKES: Mapping[str, Mapping[str, tuple[Kind, ...]]] = {
         "assistant": ("text",),
         "tool": ("text", "image", "document"),
     },
+    "bedrock-converse": {
+        "system": ("text",),
+        "user": ("text", "image", "audio", "video", "document"),
+        "assistant": ("text",),
+        "tool": ("text", "image", "video", "document"),
+    },
+    "gemini": {
+        "system": ("text",),
+        "user": ("text", "image", "audio", "video", "document"),
+        "assistant": ("text", "image"),
+        "tool": ("text", "image", "document"),
+    },
+    "mistral": {
+        "system": ("text",),
+        "user": ("text", "image", "audio", "document"),
+        "assistant": ("text",),
+        "tool": ("text", "image", "document"),
+    },
+    "openai-responses": {
+        "system": ("text",),
+        "user": ("text", "image", "document"),
+        "assistant": ("text",),
+        "tool": ("text", "image", "document"),
+    },
 }
 
 Block = dict[str, Any]

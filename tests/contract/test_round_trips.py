@@ -37,6 +37,13 @@ def test_a_reused_id_is_renamed_inside_kept_blocks_too() -> None:
         assert [sent[3]["content"][1]["id"], sent[4]["content"][0]["tool_use_id"]] == ["toolu_1-2"] * 2
 
 
+@pytest.mark.parametrize("format", list(SAMPLES))
+def test_a_result_without_an_id_is_read_all_the_same(format: str) -> None:
+    blocks = [{"type": "tool_result", "content": "x"}]
+    for message in ({"role": "user", "content": blocks}, {"type": "function_call_output", "output": "x"}):
+        assert len(read_messages([message], format)) == 1
+
+
 def test_a_legacy_function_call_and_its_result_are_paired_by_their_place() -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     result = {"role": "function", "name": "f", "content": "one"}

@@ -13,6 +13,7 @@ import pytest
 from turnledger import ConversationStore, CorruptEvent, normalize
 from turnledger.infrastructure import segments
 from turnledger.projections.buffer import BufferView
+from turnledger.projections.sendable import normalized_items
 from turnledger.projections.sendable_view import SendableView
 
 CID = "c"
@@ -130,6 +131,8 @@ def test_the_list_kept_up_to_date_is_the_normalized_buffer_at_every_version(seed
                 whole = normalize(buffer.buffer())
                 assert messages == whole.messages
                 assert tuple(drops) == whole.drops
+            if chance.random() < 0.5:
+                assert sendable.items(buffer) == normalized_items(row.stored for row in buffer.rows())
 
 
 def test_a_cold_reading_of_a_fork_is_what_its_events_say(path: Path) -> None:

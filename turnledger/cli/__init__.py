@@ -5,6 +5,7 @@ import click
 from turnledger.cli.artifacts import held, takes
 from turnledger.cli.comparing import diff
 from turnledger.cli.demo import demo
+from turnledger.cli.doctor import doctor
 from turnledger.cli.forking import compact, fork
 from turnledger.cli.heads import head
 from turnledger.cli.inbox import inbox
@@ -50,7 +51,7 @@ def main(ctx: click.Context) -> None:
 
 
 for command in (
-    *(demo, append, show, log, held, takes, import_, export, verify),
+    *(demo, append, show, log, held, takes, import_, export, doctor, verify),
     *(diff, replay, requests, fork, compact, inbox, head, serve, migrate_),
 ):
     main.add_command(command)

@@ -74,15 +74,22 @@ def lines_to(output: str | None) -> Iterator[Callable[[str], None]]:
     if output is None or output == "-":
         yield click.echo
         return
+    with text_to(output) as file:
+        yield lambda text: _write_line(file, text)
+
+
+@contextmanager
+def text_to(output: str, errors: str = "strict") -> Iterator[TextIO]:
+    """A file for text as it is, replaced only when all was written."""
     path = Path(output).resolve()
     try:
         special = path.exists() and not path.is_file()  # a device or a pipe cannot be replaced
-        file = path.open("w", encoding="utf-8") if special else _beside(path)
+        file = _opened(path, errors) if special else _beside(path, errors)
     except OSError as error:
         raise click.ClickException(f"cannot write {output}: {error.strerror}") from error
     try:
         with file:
-            yield lambda text: _write_line(file, text)
+            yield file
             file.flush()
             if not special:
                 os.fsync(file.fileno())
@@ -94,15 +101,19 @@ def lines_to(output: str | None) -> Iterator[Callable[[str], None]]:
             Path(file.name).unlink(missing_ok=True)
 
 
+def _opened(path: Path, errors: str) -> TextIO:
+    return path.open("w", encoding="utf-8", errors=errors, newline="")
+
+
 def _write_line(file: TextIO, text: str) -> None:
     file.write(f"{text}\n")
 
 
-def _beside(path: Path) -> TextIO:
+def _beside(path: Path, errors: str) -> TextIO:
     """A new file in the same folder, so that it can take the other's place in one step."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
-    return Path(name).open("w", encoding="utf-8")
+    return _opened(Path(name), errors)
 
 
 def _mode_of(path: Path) -> int:

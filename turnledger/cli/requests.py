@@ -1,5 +1,7 @@
 """`requests`: what was sent to models, and what exactly a model saw."""
 
+from typing import Any
+
 import click
 
 from turnledger.cli.messages import show_message
@@ -65,4 +67,12 @@ def _show(screen: Screen, rebuilt: RebuiltRequest, full: bool) -> None:
     else:
         screen.line("      ", ("to the letter what was sent", "bold green"), indent=6)
     for place, message in enumerate(rebuilt.messages):
-        show_message(screen, message, place, full=full)
+        show_message(screen, _as_message(message), place, full=full)
+
+
+def _as_message(sent: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, as it is shown: its parts are its content, an item without a role speaks by its type."""
+    if "role" in sent:
+        return {**sent, "content": sent.get("content", sent.get("parts"))}
+    rest = {key: value for key, value in sent.items() if key != "type"}
+    return {"role": sent.get("type", "item"), "content": rest}

@@ -16,6 +16,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from turnledger.projections.media import in_json
+
 STYLES: Mapping[str, str] = {
     "system": "magenta",
     "developer": "magenta",
@@ -135,7 +137,7 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    return str(value)
+    return in_json(value) if isinstance(value, bytes) else str(value)
 
 
 def clock(time: datetime) -> str:

@@ -38,19 +38,21 @@ from turnledger.importing import (
     import_transcript,
     read_transcripts,
 )
-from turnledger.projections.legible import counted
+from turnledger.projections.legible import counted, one_line
 from turnledger.store import ConversationStore
 
 _IMPORT_HELP = """Import conversations from a file, or from - for standard input.
 
 The file holds one conversation a line ({"id", "messages"} or a list of messages), one message a line, or one
-JSON conversation or list of them. Importing a file again records nothing; one that has grown adds only what
-is new. What cannot be read is named, and the rest is imported.
+JSON conversation or list of them; or it is the SQLite file of the OpenAI Agents SDK or of llm. Importing a
+file again records nothing; one that has grown adds only what is new. What cannot be read is named, and the
+rest is imported.
 
 \b
 Examples:
   turnledger import transcripts.jsonl
   turnledger import chat.json --id cats --format openai-chat
+  turnledger import "$(llm logs path)"
 """
 PAGE = "html"
 _EXPORT_HELP = """Export conversations as JSON Lines, one a line: {"id", "messages"}. Without ID, all of them.
@@ -127,6 +129,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.done: list[Imported] = []
+        self.notes: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str | None, Exception]] = []
 
     def take(self, store: ConversationStore, item: Transcript | BadLine, format: str | None) -> None:
@@ -134,7 +137,10 @@ class _Tally:
             self.failures.append((item.place, None, click.ClickException(item.reason)))
             return
         try:
-            self.done.append(import_transcript(store, item.conversation_id, item.messages, format))
+            self.done.append(
+                import_transcript(store, item.conversation_id, item.messages, item.format or format)
+            )
+            self.notes += [(item.conversation_id, note) for note in item.notes]
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))
 
@@ -160,6 +166,7 @@ class _Tally:
                 for one in self.done
             ],
             "messages": sum(one.messages for one in self.done),
+            "left_out": [{"id": conversation_id, "what": note} for conversation_id, note in self.notes],
             "failures": [
                 {"place": place, "id": conversation_id, "reason": str(error)}
                 for place, conversation_id, error in self.failures
@@ -180,6 +187,8 @@ class _Tally:
             read_as,
             (failed, "bold red"),
         )
+        for conversation_id, note in self.notes:
+            screen.line((f"left out of {one_line(conversation_id)}: {note}", "dim"))
 
 
 def _failure(place: str, conversation_id: str | None, error: Exception) -> str:

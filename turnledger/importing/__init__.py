@@ -4,10 +4,11 @@
 `import_transcript` records one so that importing it again changes nothing.
 """
 
-from turnledger.importing.files import BadLine, Transcript, read_transcripts
+from turnledger.importing.files import read_transcripts
 from turnledger.importing.formats import ALIASES, FORMATS, guessed_format
 from turnledger.importing.messages import read_messages
 from turnledger.importing.recording import Imported, import_transcript
+from turnledger.importing.transcripts import BadLine, Transcript
 
 __all__ = [
     "ALIASES",

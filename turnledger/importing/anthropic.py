@@ -7,8 +7,9 @@ was said: it is kept with its signature for the provider of the same name.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.importing.reading import Format, Read, as_item, beyond, equal, own_ids, said
-from turnledger.projections.providers.anthropic import BLOCKS_KEY, ERROR_KEY, NAME, blocks_of
+from turnledger.importing.reading import Format, Read, beyond, said, with_blocks
+from turnledger.projections.providers.anthropic import NAME, blocks_of
+from turnledger.projections.providers.keeping import ERROR_KEY
 
 _MESSAGE_KEYS = ("role", "content", "metadata")
 _MARKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
@@ -45,7 +46,7 @@ def _result(block: Mapping[str, Any]) -> dict[str, Any]:
         "tool_call_id": block.get("tool_use_id"),
     }
     failed = {ERROR_KEY: True} if block.get(ERROR_KEY) is True else {}
-    return _with_blocks({**message, "metadata": failed}, [block])
+    return with_blocks({**message, "metadata": failed}, [block], NAME, blocks_of)
 
 
 def _said(message: Mapping[str, Any], blocks: list[Any]) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def _said(message: Mapping[str, Any], blocks: list[Any]) -> dict[str, Any]:
     read: dict[str, Any] = {"role": role, "content": said(texts, str(role)), "metadata": _metadata(message)}
     if calls:
         read["tool_calls"] = [_call(block) for block in calls]
-    return _with_blocks(read, blocks)
+    return with_blocks(read, blocks, NAME, blocks_of)
 
 
 def _is_work(block: Any) -> bool:
@@ -73,18 +74,6 @@ def _metadata(message: Mapping[str, Any]) -> dict[str, Any]:
     metadata = message.get("metadata")
     known = beyond(message, _MESSAGE_KEYS)
     return (dict(metadata) if isinstance(metadata, Mapping) else {}) | ({NAME: known} if known else {})
-
-
-def _with_blocks(message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
-    """The message; with its blocks, where the provider would not make the same of it again."""
-    if message["role"] in ("user", "assistant", "system", "tool"):
-        item = as_item(message)
-        if not equal(blocks_of(item, own_ids(item)), blocks):
-            known = message["metadata"].get(NAME, {})
-            message["metadata"] = {**message["metadata"], NAME: {**known, BLOCKS_KEY: blocks}}
-    if not message["metadata"]:
-        del message["metadata"]
-    return message
 
 
 def marks(message: Mapping[str, Any]) -> bool:

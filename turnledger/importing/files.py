@@ -1,4 +1,4 @@
-"""Files of conversations, read line by line: JSON or JSON Lines, whatever the messages' format.
+"""Files of conversations, read line by line: JSON or JSON Lines, whatever the messages' format; and SQLite.
 
 Four layouts are told apart: one conversation a line (`{"id", "messages"}` or a bare list of messages), one
 message a line, one JSON conversation, one JSON list of conversations. A conversation may be a provider's
@@ -7,36 +7,24 @@ place, and the rest is read.
 """
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-from turnledger.domain.identifiers import checked_id
-from turnledger.importing.formats import FORMATS
+from turnledger.importing.claude_code import NAME as SESSION
+from turnledger.importing.formats import FORMATS, guessed_format
+from turnledger.importing.openai_responses import INSTRUCTIONS
+from turnledger.importing.sessions import conversations_of
+from turnledger.importing.sqlite_files import MAGIC, read_database
+from turnledger.importing.transcripts import BadLine, Transcript, transcript
 
-_LIST_KEYS = ("messages", "contents", "input")
-_PROMPT_KEYS = ("system", "instructions", "system_instruction", "systemInstruction")
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """One conversation of a file: its id, its messages as they stand there, and where it stands."""
-
-    conversation_id: str
-    messages: list[Any]
-    place: str
-
-
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A place in a file where no conversation can be read, and why."""
-
-    place: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+LIST_KEYS = ("messages", "contents", "input")
+_PROMPT_KEYS = ("system", INSTRUCTIONS, "system_instruction", "systemInstruction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +33,21 @@ class _Value:
 
     place: str
     value: Any
+    notes: tuple[str, ...] = ()
 
 
 def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine]:
-    """The conversations of an open binary file, one at a time.
+    """The conversations of an open binary file, one at a time; an SQLite file of a client's is one too.
 
     One without an id of its own is called `name`; a second one `name-2`, and so on.
     """
+    first = file.readline()
+    if first.startswith(MAGIC):
+        with _at_path(file, first) as path:
+            yield from read_database(path)
+        return
     unnamed = 0
-    for item in _conversations(_values(file)):
+    for item in _conversations(_values(chain([first] if first else [], file))):
         if isinstance(item, BadLine):
             yield item
             continue
@@ -61,17 +55,22 @@ def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine
         if given is None:
             unnamed += 1
             given = name if unnamed == 1 else f"{name}-{unnamed}"
-        try:
-            conversation_id = checked_id("the id", _text(given))
-        except ValueError as error:
-            yield BadLine(item.place, str(error))
-            continue
-        yield Transcript(conversation_id, messages, item.place)
+        yield transcript(given, messages, item.place, notes=item.notes)
 
 
-def _text(given: Any) -> Any:
-    """An id that is a whole number is read as its decimal text."""
-    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+@contextmanager
+def _at_path(file: BinaryIO, first: bytes) -> Iterator[Path]:
+    """Where an open file stands; a copy where it stands nowhere."""
+    name = getattr(file, "name", None)
+    if isinstance(name, str) and Path(name).is_file():
+        yield Path(name)
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "copy.db"
+        with path.open("wb") as copy:
+            copy.write(first)
+            shutil.copyfileobj(file, copy)
+        yield path
 
 
 def _parts(value: Any) -> tuple[Any, list[Any]]:
@@ -81,8 +80,10 @@ def _parts(value: Any) -> tuple[Any, list[Any]]:
 
 def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
     """The messages that a map holds, its system prompt first; None where it holds none."""
-    found = (conversation.get(key) for key in _LIST_KEYS)
+    found = (conversation.get(key) for key in LIST_KEYS)
     messages = next((value for value in found if isinstance(value, list)), None)
+    if messages is None and isinstance(conversation.get("input"), str) and "model" in conversation:
+        messages = [{"role": "user", "content": conversation["input"]}]
     return None if messages is None else _prompt(conversation) + messages
 
 
@@ -95,21 +96,22 @@ def _prompt(conversation: Mapping[str, Any]) -> list[Any]:
             if prompt and isinstance(prompt, dict) and "parts" in prompt:
                 return [{**prompt, "role": "system"}]
             if prompt and isinstance(prompt, str | list):
-                return [{"role": "system", "content": prompt}]
+                told = {"role": "system", "content": prompt}
+                return [told | ({"type": key} if key == INSTRUCTIONS and "input" in conversation else {})]
     return []
 
 
-def _is_message(value: Any) -> bool:
+def is_message(value: Any) -> bool:
     """A map that holds no list of messages and that some format knows."""
     if not isinstance(value, dict) or messages_in(value) is not None:
         return False
     return "role" in value or any(format.marks(value) for format in FORMATS.values())
 
 
-def _is_conversation(value: Any) -> bool:
+def is_conversation(value: Any) -> bool:
     """A map with its messages, or a bare list of them."""
     messages = messages_in(value) if isinstance(value, dict) else value
-    return isinstance(messages, list) and not any(_is_conversation(item) for item in messages)
+    return isinstance(messages, list) and not any(is_conversation(item) for item in messages)
 
 
 def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadLine]:
@@ -119,7 +121,7 @@ def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadL
         if not isinstance(first, BadLine):
             rest = chain([first], values)
             yield from bad
-            yield from (_joined(rest) if _is_message(first.value) else _each(rest))
+            yield from (_joined(rest) if is_message(first.value) else _each(rest))
             return
         bad.append(first)
     yield from bad
@@ -131,16 +133,23 @@ def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     for item in values:
         if isinstance(item, BadLine):
             yield item
-        elif _is_message(item.value):
+        elif is_message(item.value):
             messages.append(item.value)
         else:
             yield BadLine(item.place, "this is no message, though the lines before it are")
-    yield _Value("the file", messages)
+    yield from _sessions(messages) if guessed_format(messages) == SESSION else [_Value("the file", messages)]
+
+
+def _sessions(events: list[Any]) -> Iterator[_Value]:
+    """A session of Claude Code: its conversation, and those of its sidechains."""
+    for found in conversations_of(events):
+        place = "the file" if found.main else f"the file, {found.name}"
+        yield _Value(place, {"id": found.conversation_id, "messages": found.events}, found.notes)
 
 
 def _each(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     for item in values:
-        if isinstance(item, BadLine) or _is_conversation(item.value):
+        if isinstance(item, BadLine) or is_conversation(item.value):
             yield item
         elif isinstance(item.value, list):
             yield from _listed(item)
@@ -153,13 +162,13 @@ def _listed(item: _Value) -> Iterator[_Value | BadLine]:
     """A list of conversations."""
     for number, value in enumerate(item.value, 1):
         place = f"{item.place}, conversation {number}"
-        if _is_conversation(value):
+        if is_conversation(value):
             yield _Value(place, value)
         else:
             yield BadLine(place, 'expected {"id", "messages"} or a list of messages')
 
 
-def _values(file: BinaryIO) -> Iterator[_Value | BadLine]:
+def _values(file: Iterable[bytes]) -> Iterator[_Value | BadLine]:
     """The values of JSON Lines; or the one value of a JSON document over several lines."""
     lines = _lines(file)
     first = next(lines, None)
@@ -182,7 +191,7 @@ def _values(file: BinaryIO) -> Iterator[_Value | BadLine]:
         yield _parsed(*line)
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+def _lines(file: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """The lines that hold something, with their numbers."""
     for number, line in enumerate(file, 1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line

@@ -6,7 +6,21 @@ from itertools import islice
 from typing import Any
 
 from turnledger.domain.errors import InvalidArgument
-from turnledger.importing import anthropic, openai_chat
+from turnledger.importing import (
+    anthropic,
+    bedrock_converse,
+    claude_code,
+    gemini,
+    langchain,
+    llm,
+    mistral,
+    ollama,
+    openai_agents,
+    openai_chat,
+    openai_responses,
+    pydantic_ai,
+    vercel,
+)
 from turnledger.importing.reading import Format
 
 FORMATS: Mapping[str, Format] = {
@@ -14,9 +28,23 @@ FORMATS: Mapping[str, Format] = {
     for found in (
         openai_chat.FORMAT,
         anthropic.FORMAT,
+        bedrock_converse.FORMAT,
+        claude_code.FORMAT,
+        gemini.FORMAT,
+        langchain.FORMAT,
+        mistral.FORMAT,
+        ollama.FORMAT,
+        openai_responses.FORMAT,
+        openai_agents.FORMAT,
+        pydantic_ai.FORMAT,
+        vercel.FORMAT,
+        llm.FORMAT,  # behind vercel, which has the same shape for what is text alone
     )
 }
-ALIASES: Mapping[str, str] = {}
+ALIASES: Mapping[str, str] = {
+    "ai-sdk": vercel.FORMAT.name,
+    "bedrock": bedrock_converse.FORMAT.name,
+}
 DEFAULT_FORMAT = openai_chat.FORMAT.name
 _LOOKED_AT_MAX = 1_000
 

@@ -5,14 +5,15 @@ given back by the provider of the same name. A `function_call` and its result, f
 an id of their place.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from turnledger.domain.messages import call_id, id_of_call
 from turnledger.importing.pairing import Unanswered
 from turnledger.importing.reading import Format, Read, said
+from turnledger.projections.providers.mistral import IDS
 from turnledger.projections.providers.openai_chat import NAME, PARTS_KEY, ROLE_KEY
-
-_MARKS = ("function_call", "tool_call_id")
 
 
 def read(messages: Sequence[Any], start: int = 0) -> Iterator[Read]:
@@ -66,12 +67,18 @@ def _is_text(part: Any) -> bool:
 
 
 def marks(message: Mapping[str, Any]) -> bool:
-    if message.get("role") in ("function", "developer") or not message.keys().isdisjoint(_MARKS):
+    if "role" not in message:
+        return False
+    if message["role"] in ("function", "developer") or "function_call" in message:
         return True
     calls = message.get("tool_calls")
-    return isinstance(calls, list) and any(
-        isinstance(call, Mapping) and ("id" in call or "tool_call_id" in call) for call in calls
-    )
+    ids = [id_of_call(call) for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return any(_is_own_id(one) for one in [*ids, call_id(message.get("tool_call_id"))])
+
+
+def _is_own_id(name: str | None) -> bool:
+    """Whether an id is none that Mistral would make too."""
+    return name is not None and not re.fullmatch(IDS, name, re.ASCII)
 
 
 FORMAT = Format(NAME, read, marks)

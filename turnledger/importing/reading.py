@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnledger.domain.messages import ROLES
 from turnledger.domain.pairing import Item, item_of
 from turnledger.domain.values import Unkeepable, canonical, kept
 from turnledger.projections.parts import Part, part_of
+from turnledger.projections.providers.keeping import BLOCKS_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,24 @@ def own_ids(item: Item) -> dict[str, str]:
     """Ids sent as they are."""
     ids = [call.call_id for call in item.calls] + ([item.call_id] if item.call_id else [])
     return {call_id: call_id for call_id in ids}
+
+
+def with_blocks(
+    message: dict[str, Any],
+    blocks: list[Any],
+    provider: str,
+    blocks_of: Callable[[Item, dict[str, str]], list[dict[str, Any]]],
+) -> dict[str, Any]:
+    """A read message; with its blocks, where the provider would not make the same of it again."""
+    if message["role"] in ROLES:
+        item = as_item(message)
+        nameless = message["role"] == "tool" and item.call_id is None
+        if nameless or not equal(blocks_of(item, own_ids(item)), blocks):
+            known = message["metadata"].get(provider, {})
+            message["metadata"] = {**message["metadata"], provider: {**known, BLOCKS_KEY: blocks}}
+    if not message["metadata"]:
+        del message["metadata"]
+    return message
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -1,0 +1,10 @@
+"""The doctor: what a provider would refuse of a transcript, and the same transcript as it accepts it.
+
+It works on messages as they stand in their own format, and without a store: `examine` on a list of them,
+`examine_text` on the text of a file.
+"""
+
+from turnledger.importing.doctor.examining import Examined, examine, examine_text
+from turnledger.importing.doctor.findings import Finding
+
+__all__ = ["Examined", "Finding", "examine", "examine_text"]

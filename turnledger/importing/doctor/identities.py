@@ -1,0 +1,158 @@
+"""Which call each result answers, and one id for each call: as an import of the whole transcript reads it.
+
+An id that is declared again for another call is a new call's (`reused_ids="distinct"`), so nothing of it is
+lost; a call that is only written twice is dropped. What a result answers is decided in the order in which
+calls and results stand.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+
+from turnledger.domain.calls import arguments_text
+from turnledger.domain.messages import call_id
+from turnledger.domain.pairing import Call, Item
+from turnledger.importing.doctor import findings as kinds
+from turnledger.importing.doctor.anatomy import Piece, Rules
+from turnledger.projections.providers.naming import call_ids
+
+Turns = Sequence[tuple[int, Piece]]
+"""Pieces in order, each with the number of the turn that it stands in."""
+
+
+@dataclass(slots=True, eq=False)
+class _Declared:
+    piece: Piece
+    turn: int
+    answered: bool = False
+
+
+class Identities:
+    """Gives each call and each result its `now`; holds the calls that are only written twice, and of those
+    whose id changes the kind of finding and the reason."""
+
+    def __init__(self, turns: Turns, rules: Rules) -> None:
+        self.repeated: set[Piece] = set()
+        self.changed: list[tuple[Piece, str, str]] = []
+        self._bearing: dict[str, list[_Declared]] = {}
+        self._open: list[_Declared] = []
+        self._calls: list[Piece] = []
+        self._taken = {used for _, piece in turns if (used := call_id(piece.call_id))}
+        self._spare = _declared_more_often_than_answered(turns)
+        early = [piece for turn, piece in turns if not self._take(piece, turn)]
+        for piece in early:
+            self._answer_late(piece)
+        self._fit(turns, rules)
+
+    def _take(self, piece: Piece, turn: int) -> bool:
+        """One piece; False for a result whose call may yet come."""
+        if piece.kind == "call":
+            self._declare(piece, turn)
+        elif piece.kind == "result":
+            return self._answer(piece)
+        return True
+
+    def _declare(self, piece: Piece, turn: int) -> None:
+        given = call_id(piece.call_id)
+        before = self._bearing.get(given, []) if given else []
+        if self._spare[given] and any(not one.answered and _equal(one.piece, piece) for one in before):
+            self._spare[given] -= 1
+            self.repeated.add(piece)
+            return
+        if given is None:
+            piece.now = self._fresh(f"call_{piece.home}_{len(self._calls)}")
+            self._changes(piece, kinds.UNUSABLE_ID, "the call has no usable id")
+        elif before:
+            piece.now = self._fresh(given)
+            self._changes(piece, kinds.REUSED_ID, f"an earlier call has the id {kinds.quoted(given)}, too")
+        else:
+            piece.now = given
+            if piece.call_id != given:
+                self._changes(
+                    piece, kinds.UNUSABLE_ID, f"the id {kinds.quoted(piece.call_id)} is no plain text"
+                )
+        declared = _Declared(piece, turn)
+        self._calls.append(piece)
+        self._open.append(declared)
+        if given:
+            self._bearing.setdefault(given, []).append(declared)
+
+    def _changes(self, piece: Piece, kind: str, reason: str) -> None:
+        if piece.needs_id:
+            self.changed.append((piece, kind, reason))
+
+    def _fresh(self, wanted: str) -> str:
+        """An id that nothing uses: as wanted, else with `-2`, `-3`, and so on."""
+        names = chain([wanted], (f"{wanted}-{number}" for number in count(2)))
+        fresh = next(name for name in names if name not in self._taken)
+        self._taken.add(fresh)
+        return fresh
+
+    def _answer(self, piece: Piece) -> bool:
+        """Whether the call that a result answers, if any does, stands before it."""
+        given = call_id(piece.call_id)
+        if given is None:
+            akin = [one for one in self._open if one.piece.family == piece.family]
+            named = [one for one in akin if piece.name in (None, one.piece.name)]
+            self._pair(piece, _of_latest_turn(named))
+            return True
+        bearing = self._bearing.get(given)
+        if bearing is None:
+            return False
+        akin = [one for one in bearing if one.piece.family == piece.family]
+        if not akin:
+            piece.now = None  # its call is of another kind
+            return True
+        self._pair(piece, _of_latest_turn([one for one in akin if not one.answered]) or akin[-1])
+        return True
+
+    def _answer_late(self, piece: Piece) -> None:
+        """A result that stands before its call."""
+        given = call_id(piece.call_id)
+        bearing = [one for one in self._bearing.get(str(given), []) if one.piece.family == piece.family]
+        owner = next((one for one in bearing if not one.answered), bearing[0] if bearing else None)
+        piece.now = given if owner or given not in self._bearing else None
+        self._pair(piece, owner)
+
+    def _pair(self, result: Piece, call: _Declared | None) -> None:
+        if call is None:
+            return
+        result.now = call.piece.now
+        if not call.answered:
+            call.answered = True
+            self._open.remove(call)
+
+    def _fit(self, turns: Turns, rules: Rules) -> None:
+        """Ids in the provider's alphabet and length, as a rendering for it makes them."""
+        items = [Item(0, "assistant", "", "", calls=[Call(str(call.now), "", None)]) for call in self._calls]
+        sent = call_ids(items, rules.id_pattern, rules.id_shaped)
+        told = {id(piece) for piece, _, _ in self.changed}
+        for call in self._calls:
+            if sent[str(call.now)] != call.now and id(call) not in told:
+                reason = f"the id {kinds.quoted(call.now)} has characters or a length that is not taken"
+                self._changes(call, kinds.UNUSABLE_ID, reason)
+        quiet = sent.keys() - {str(piece.now) for piece, _, _ in self.changed}
+        for _, piece in turns:
+            if piece.kind == "result" and piece.now != piece.call_id and piece.now in quiet:
+                reason = f"the result names its call {kinds.quoted(piece.call_id)}"
+                self._changes(piece, kinds.UNUSABLE_ID, reason)
+            if piece.now is not None:
+                piece.now = sent.get(piece.now, piece.now)
+
+
+def _declared_more_often_than_answered(turns: Turns) -> Counter[str | None]:
+    """By id, how many of its declarations can be mere repetitions: those for which there is no result."""
+    ids = Counter(call_id(piece.call_id) for _, piece in turns if piece.kind == "call")
+    answers = Counter(call_id(piece.call_id) for _, piece in turns if piece.kind == "result")
+    return Counter({given: max(ids[given] - max(answers[given], 1), 0) for given in ids if given})
+
+
+def _of_latest_turn(declared: Sequence[_Declared]) -> _Declared | None:
+    """The first of the latest turn's."""
+    latest = max((one.turn for one in declared), default=None)
+    return next((one for one in declared if one.turn == latest), None)
+
+
+def _equal(one: Piece, other: Piece) -> bool:
+    return one.name == other.name and arguments_text(one.arguments) == arguments_text(other.arguments)

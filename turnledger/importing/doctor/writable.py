@@ -1,0 +1,56 @@
+"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none is null."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from turnledger.domain.values import scrubbed
+from turnledger.importing.doctor.findings import Path
+from turnledger.importing.doctor.patching import Origins
+
+LEVELS_MAX = 200
+SURROGATE = "a text holds half a character (a lone surrogate), or bytes that are no UTF-8"
+NUMBER = "a number is NaN or infinite, which JSON has no words for"
+Tell = Callable[[Path, str, str], None]
+
+
+def writable(value: Any, tell: Tell, origins: Origins) -> Any:
+    """The value as it can be written: itself, where it can. `tell` is given each place that cannot, why, and
+    what it becomes. Raises `ValueError` for one nested too deep."""
+    return _Writing(tell, origins).of(value, ())
+
+
+class _Writing:
+    def __init__(self, tell: Tell, origins: Origins) -> None:
+        self._tell = tell
+        self._origins = origins
+
+    def of(self, value: Any, path: Path) -> Any:
+        if isinstance(value, str):
+            return self._text(value, path)
+        if isinstance(value, float) and not math.isfinite(value):
+            self._tell(path, NUMBER, "null")
+            return None
+        if not isinstance(value, dict | list):
+            return value
+        if len(path) > LEVELS_MAX:
+            raise ValueError(f"it is nested more than {LEVELS_MAX} levels deep")
+        new: Any = self._map(value, path) if isinstance(value, dict) else self._list(value, path)
+        return new
+
+    def _text(self, text: str, path: Path) -> str:
+        clean = scrubbed(text)
+        if clean == text:
+            return text
+        self._tell(path, SURROGATE, "U+FFFD (�) in its place")
+        return clean
+
+    def _map(self, value: dict[str, Any], path: Path) -> dict[str, Any]:
+        new = {self._text(key, path): self.of(item, (*path, key)) for key, item in value.items()}
+        changed = any(item is not new.get(key) for key, item in value.items())
+        return self._origins.note(new, value) if changed or len(new) != len(value) else value
+
+    def _list(self, value: list[Any], path: Path) -> list[Any]:
+        new = [self.of(item, (*path, place)) for place, item in enumerate(value)]
+        changed = any(item is not old for item, old in zip(new, value, strict=True))
+        return self._origins.note(new, value) if changed else value

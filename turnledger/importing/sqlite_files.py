@@ -1,0 +1,104 @@
+"""Conversations in an SQLite file that a client keeps: found by its tables, read and never written.
+
+Each conversation is read in a transaction of its own, so that whoever writes the file waits for none of ours.
+A file that nobody has open is left as it was: SQLite would put a log and its index beside it.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from turnledger.importing import llm_logs, openai_agents
+from turnledger.importing.tables import Source, Tables
+from turnledger.importing.transcripts import BadLine, Transcript, transcript
+
+MAGIC = b"SQLite format 3\0"
+SOURCES: tuple[Source, ...] = (openai_agents.SOURCE, llm_logs.SOURCE)
+
+Found = TypeVar("Found")
+_LOCKED_S = 5.0
+_HEADER_BYTES = 19  # the last of them is 2 where changes stand in a log beside the file
+
+
+def read_database(path: Path) -> Iterator[Transcript | BadLine]:
+    """The conversations of a database, one at a time; one bad line where it is of no client known here."""
+    try:
+        tables = _read(path, _tables)
+        sources = [source for source in SOURCES if source.holds(tables)]
+        found = [(source, key) for source in sources for key in _read(path, source.conversations(tables))]
+    except sqlite3.Error as error:
+        yield BadLine("the file", f"SQLite cannot read it: {error}")
+        return
+    if not sources:
+        yield BadLine("the file", f"it is an SQLite file, but neither {_names()}")
+    for source, key in found:
+        try:
+            messages = _read(path, source.messages(tables, key))
+        except sqlite3.Error as error:
+            yield BadLine(f"conversation {key.conversation_id!r}", f"SQLite cannot read it: {error}")
+            continue
+        yield from (message for message in messages if isinstance(message, BadLine))
+        sound = [message for message in messages if not isinstance(message, BadLine)]
+        yield transcript(key.conversation_id, sound, key.place, source.format)
+
+
+def _names() -> str:
+    return " nor ".join(source.name for source in SOURCES)
+
+
+class _State(NamedTuple):
+    """What tells whether a file was written between two looks at it."""
+
+    changed_ns: int
+    bytes: int
+    in_use: bool
+
+
+def _state(path: Path) -> _State:
+    status = path.stat()
+    return _State(status.st_mtime_ns, status.st_size, path.with_name(f"{path.name}-wal").exists())
+
+
+def _read(path: Path, reading: Callable[[sqlite3.Connection], Found]) -> Found:
+    """What a reading gives at one moment of the file."""
+    while True:
+        before = _state(path)
+        immutable = _has_log(path) and not before.in_use
+        try:
+            with closing(_connected(path, immutable)) as connection:
+                connection.execute("BEGIN")
+                found = reading(connection)
+        except sqlite3.Error:
+            if immutable and _state(path) != before:
+                continue
+            raise
+        if not immutable or _state(path) == before:
+            return found
+
+
+def _has_log(path: Path) -> bool:
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    return len(header) == _HEADER_BYTES and header[-1] == 2
+
+
+def _connected(path: Path, immutable: bool) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if immutable else ''}"
+    connection = sqlite3.connect(uri, uri=True, timeout=_LOCKED_S, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    return connection
+
+
+def _tables(connection: sqlite3.Connection) -> Tables:
+    """The names of all tables, each with those of its columns."""
+    rows = connection.execute(
+        "SELECT m.name AS name, c.name AS column FROM sqlite_schema m, pragma_table_info(m.name) c"
+        " WHERE m.type = 'table' ORDER BY m.rowid, c.cid"
+    )
+    tables: dict[str, set[str]] = {}
+    for row in rows:
+        tables.setdefault(row["name"], set()).add(row["column"])
+    return tables

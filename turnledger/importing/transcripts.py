@@ -1,0 +1,48 @@
+"""What a file of conversations holds, whatever its layout: transcripts, and places where none can be read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from turnledger.domain.identifiers import checked_id
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One conversation of a file: its id, its messages as they stand there, and where it stands.
+
+    `format` is that of the messages where the file's layout alone decides it; `notes` say what of the file is
+    no part of it.
+    """
+
+    conversation_id: str
+    messages: list[Any]
+    place: str
+    format: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A place in a file where no conversation can be read, and why."""
+
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+def transcript(
+    given: Any,
+    messages: list[Any],
+    place: str,
+    format: str | None = None,
+    notes: tuple[str, ...] = (),
+) -> Transcript | BadLine:
+    """A conversation under its id, a whole number as its decimal text; a bad line where the id is none."""
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    try:
+        conversation_id = checked_id("the id", str(given) if whole else given)
+    except ValueError as error:
+        return BadLine(place, str(error))
+    return Transcript(conversation_id, messages, place, format, notes)
