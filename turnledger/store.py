@@ -133,11 +133,6 @@ class ConversationStore:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    @property
-    def place(self) -> str:
-        """Where the store is, as errors name it: a path, or a URL without its password."""
-        return self._application.location.place
-
     def close(self) -> None:
         """Lets go of the file or the server; every later call raises `StoreClosed`."""
         self._application.close()
@@ -695,6 +690,11 @@ class ConversationStore:
         if moment is not None and not isinstance(moment, datetime):
             _checked_version(moment)
         return self._application.reading(conversation_id, moment, whole=whole)
+
+
+def named(store: ConversationStore) -> str:
+    """Where a store is, as errors name it: a path, or a URL without its password."""
+    return store._application.location.place
 
 
 def migrate(

@@ -27,6 +27,7 @@ from turnledger import (
     StoreUnreachable,
     StoreUnwritable,
 )
+from turnledger.store import named
 
 OURS = "application_name = 'turnledger'"
 PASSWORD = "pa%ss/w@rd:Zx81"
@@ -154,7 +155,7 @@ class TestOptions:
     def test_the_place_of_a_store_names_user_database_and_schema(
         self, store: ConversationStore, url: str
     ) -> None:
-        assert store.place == url
+        assert named(store) == url
 
 
 class TestLostAnswers:
@@ -453,7 +454,7 @@ class TestPasswords:
                 self.clean(error, repr(error), "".join(traceback.format_exception(error)), vars(error))
                 error = error.__cause__ or error.__context__  # type: ignore[assignment]
         else:
-            self.clean(store.place)
+            self.clean(named(store))
             store.close()
         self.clean(caplog.text, *[warning.message for warning in recwarn])
 
@@ -471,7 +472,7 @@ class TestPasswords:
                 datastore.pool,
                 application.recorder,
             )
-            self.clean(*map(repr, parts), *map(str, parts), store.place)
+            self.clean(*map(repr, parts), *map(str, parts), named(store))
             with pytest.raises(InvalidArgument) as caught:
                 store.append("c", user("x"), expected_version="no")  # type: ignore[arg-type]
             self.clean(caught.value)

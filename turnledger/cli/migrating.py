@@ -13,7 +13,7 @@ from turnledger.cli.screen import Screen, json_line
 from turnledger.infrastructure.migrating import Progress as Tell
 from turnledger.infrastructure.migrating import Step
 from turnledger.projections.legible import counted, legible
-from turnledger.store import ConversationStore, migrate
+from turnledger.store import ConversationStore, migrate, named
 
 _HELP = """Copy a store into another, event by event, and check by digest that the copy is the same.
 
@@ -50,7 +50,7 @@ def migrate_(ctx: click.Context, source: str, target: str, as_json: bool) -> Non
         events, conversations = counted(done.events, "event"), counted(done.conversations, "conversation")
         screen = Screen()
         screen.line(
-            f"{legible(new.place)} holds {events} of {conversations}, {done.copied:,} of them copied now"
+            f"{legible(named(new))} holds {events} of {conversations}, {done.copied:,} of them copied now"
         )
         screen.line(("the same as in the source, by their bytes: SHA-256 ", "dim"), done.digest)
     if done.damaged:

@@ -9,6 +9,7 @@ import click
 from turnledger.cli.mistakes import complain
 from turnledger.cli.options import store_option_here, store_to_read
 from turnledger.projections.legible import legible
+from turnledger.store import named
 
 PORT = 8300
 NEEDED = ("jinja2", "starlette", "uvicorn")
@@ -42,7 +43,7 @@ def serve(host: str, port: int, opens: bool) -> None:
     from turnledger.web.serving import Server  # noqa: PLC0415
 
     with store_to_read() as store:
-        path = legible(store.place)
+        path = legible(named(store))
         try:
             server = Server(store, name=Path(path).name, host=host, port=port)
         except (OSError, UnicodeError) as error:
