@@ -22,14 +22,18 @@ from turnledger.domain.errors import (
     InvalidArgument,
     InvalidId,
     InvalidMessage,
+    MigrationRefused,
     NewerLog,
     NotAStore,
+    OutcomeUnknown,
+    PackageMissing,
     RequestNotFound,
     StoreBusy,
     StoreClosed,
     StoreDamaged,
     StoreFull,
     StoreNotFound,
+    StoreUnreachable,
     StoreUnwritable,
     TakeNotFound,
     TakeSettled,
@@ -59,6 +63,7 @@ from turnledger.domain.events import (
 from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
+from turnledger.infrastructure.migrating import Migration
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
 from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
@@ -67,7 +72,7 @@ from turnledger.projections.diff import Diff, Difference
 from turnledger.projections.history import BufferChange, HeldChange, HistoryRow, SendableChange
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.sendable import Sendable, assemble, message_from_text, normalize
-from turnledger.store import ConversationStore
+from turnledger.store import ConversationStore, migrate
 
 __all__ = [
     "AppendResult",
@@ -117,9 +122,13 @@ __all__ = [
     "InvalidId",
     "InvalidMessage",
     "MessageAppended",
+    "Migration",
+    "MigrationRefused",
     "NewerLog",
     "Normalized",
     "NotAStore",
+    "OutcomeUnknown",
+    "PackageMissing",
     "PlaceholderReplaced",
     "PutBackResult",
     "RebuiltRequest",
@@ -135,6 +144,7 @@ __all__ = [
     "StoreDamaged",
     "StoreFull",
     "StoreNotFound",
+    "StoreUnreachable",
     "StoreUnwritable",
     "SummaryInserted",
     "Take",
@@ -146,6 +156,7 @@ __all__ = [
     "WriteBackResult",
     "assemble",
     "message_from_text",
+    "migrate",
     "normalize",
     "repair_pairing",
 ]

@@ -9,6 +9,7 @@ from turnledger.cli.doctor import doctor
 from turnledger.cli.forking import compact, fork
 from turnledger.cli.heads import head
 from turnledger.cli.inbox import inbox
+from turnledger.cli.migrating import migrate_
 from turnledger.cli.mistakes import Commands
 from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
@@ -51,6 +52,6 @@ def main(ctx: click.Context) -> None:
 
 for command in (
     *(demo, append, show, log, held, takes, import_, export, doctor, verify),
-    *(diff, replay, requests, fork, compact, inbox, head, serve),
+    *(diff, replay, requests, fork, compact, inbox, head, serve, migrate_),
 ):
     main.add_command(command)

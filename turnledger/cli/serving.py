@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from turnledger.cli.mistakes import complain
-from turnledger.cli.options import store_option_here, store_path, store_to_read
+from turnledger.cli.options import store_option_here, store_to_read
 from turnledger.projections.legible import legible
+from turnledger.store import named
 
 PORT = 8300
 NEEDED = ("jinja2", "starlette", "uvicorn")
@@ -42,9 +43,9 @@ def serve(host: str, port: int, opens: bool) -> None:
     from turnledger.web.serving import Server  # noqa: PLC0415
 
     with store_to_read() as store:
-        path = store_path() or ""
+        path = legible(named(store))
         try:
-            server = Server(store, name=legible(Path(path).name), host=host, port=port)
+            server = Server(store, name=Path(path).name, host=host, port=port)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise click.ClickException(
@@ -52,7 +53,7 @@ def serve(host: str, port: int, opens: bool) -> None:
             ) from error
         if not is_loopback(host):
             complain(f"whoever can reach {server.address} can read every conversation of {path}")
-        click.echo(f"{legible(path)} is shown at {server.address}; Ctrl+C stops that")
+        click.echo(f"{path} is shown at {server.address}; Ctrl+C stops that")
         server.run(lambda: webbrowser.open(server.address) if opens else None)
 
 
