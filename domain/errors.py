@@ -101,6 +101,10 @@ class NotAStore(TurnledgerError, ValueError):
     """The file is no turnledger store."""
 
 
+class NotReadModels(TurnledgerError, ValueError):
+    """The file holds no read models, or those of another log: name another, or rebuild it."""
+
+
 class StoreUnwritable(TurnledgerError, PermissionError):
     """The store is open for reading only, or its file or folder may not be written."""
 

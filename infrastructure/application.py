@@ -83,7 +83,7 @@ class ConversationApplication(Application[str]):
             raise StoreUnwritable(
                 f"{self.location.place} was opened with read_only=True: open it without, to write"
             )
-        deadline = self._deadline()
+        deadline = self.deadline()
         lost: list[Recording] = []
         try:
             with suppress(Overtaken):  # then another was first, and what is known is not all
@@ -278,7 +278,7 @@ class ConversationApplication(Application[str]):
 
     def read_log(self) -> AbstractContextManager[Log]:
         """The log, lent for a block of reading."""
-        lent: AbstractContextManager[Log] = self.recorder.datastore.reading(self._deadline())
+        lent: AbstractContextManager[Log] = self.recorder.datastore.reading(self.deadline())
         return lent
 
     def refuse_closed(self) -> None:
@@ -286,7 +286,8 @@ class ConversationApplication(Application[str]):
         if self._pid != os.getpid() or self.closing.is_set():
             raise closed()
 
-    def _deadline(self) -> Deadline:
+    def deadline(self) -> Deadline:
+        """The end of a call that begins now. Raises `StoreClosed`."""
         self.refuse_closed()
         return Deadline(self.location.timeout_s)
 

@@ -61,7 +61,7 @@ def place_of(
 
 def _of_sqlite(text: str, opening: Opening) -> Found:
     location = Location(
-        _path_of(text), opening.create, opening.read_only, SYNCHRONOUS[opening.durability], opening.timeout_s
+        path_of(text), opening.create, opening.read_only, SYNCHRONOUS[opening.durability], opening.timeout_s
     )
     return Found(location, lambda: ConversationFactory(None, location))
 
@@ -93,8 +93,9 @@ def _text_of(url: Any) -> str:
     return os.fsdecode(text) if isinstance(text, bytes) else text
 
 
-def _path_of(text: str) -> Path | None:
-    """The file that a path or URL names; None for a store in memory."""
+def path_of(url: Any) -> Path | None:
+    """The file that a path or an SQLite URL names; None for one in memory."""
+    text = _text_of(url)
     scheme, separator, rest = text.partition("://")
     if separator and scheme != "sqlite":
         raise InvalidArgument(

@@ -25,6 +25,7 @@ from turnledger.domain.errors import (
     MigrationRefused,
     NewerLog,
     NotAStore,
+    NotReadModels,
     OutcomeUnknown,
     PackageMissing,
     RequestNotFound,
@@ -64,6 +65,15 @@ from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
 from turnledger.infrastructure.migrating import Migration
+from turnledger.infrastructure.read_models import (
+    DifferingRow,
+    ReadModels,
+    ReadModelsReport,
+    Search,
+    SearchHit,
+    Standing,
+    Statistics,
+)
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
 from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
@@ -101,6 +111,7 @@ __all__ = [
     "CorruptEvent",
     "Diff",
     "Difference",
+    "DifferingRow",
     "DomainEvent",
     "Drop",
     "EntriesEvicted",
@@ -127,18 +138,25 @@ __all__ = [
     "NewerLog",
     "Normalized",
     "NotAStore",
+    "NotReadModels",
     "OutcomeUnknown",
     "PackageMissing",
     "PlaceholderReplaced",
     "PutBackResult",
+    "ReadModels",
+    "ReadModelsReport",
     "RebuiltRequest",
     "RecordedRequest",
     "Refused",
     "RefusedArtifact",
     "RequestNotFound",
     "RequestRecorded",
+    "Search",
+    "SearchHit",
     "Sendable",
     "SendableChange",
+    "Standing",
+    "Statistics",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",

@@ -18,6 +18,7 @@ from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult
 from turnledger.domain.errors import (
     ConversationNotFound,
     InvalidArgument,
+    StoreNotFound,
     TakeSettled,
     TurnledgerError,
     VersionNotFound,
@@ -38,13 +39,15 @@ from turnledger.infrastructure.commands import (
     warn_of,
 )
 from turnledger.infrastructure.comparing import Station, diff, rows_of
+from turnledger.infrastructure.following import followed
 from turnledger.infrastructure.forking import forked
 from turnledger.infrastructure.heads import head_of
 from turnledger.infrastructure.inbox import inbox
 from turnledger.infrastructure.live import Live
 from turnledger.infrastructure.location import SYNCHRONOUS
 from turnledger.infrastructure.migrating import Migration, Progress, migrated
-from turnledger.infrastructure.places import Opening, place_of
+from turnledger.infrastructure.places import Opening, path_of, place_of
+from turnledger.infrastructure.read_models import ReadModels, beside
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
 from turnledger.infrastructure.requests import (
     RebuiltRequest,
@@ -598,6 +601,22 @@ class ConversationStore:
             else self._application.conversation_ids(after=after)
         )
         return (summary(self._application, conversation_id) for conversation_id in ids)
+
+    def read_models(
+        self, path: str | bytes | os.PathLike[str] | None = None, *, create: bool = True
+    ) -> ReadModels:
+        """Tables for people with SQL that follow this store, in an SQLite file, or ":memory:".
+
+        Without `path` the file stands beside the store's. They are behind until `catch_up` or `follow` is
+        called on them; see `ReadModels`. The file can be thrown away: it is made again from the log. Raises
+        `NotReadModels` for a file that holds something else, with `create=False` `StoreNotFound` for none.
+        """
+        self._application.refuse_closed()
+        location = self._application.location
+        place = beside(location) if path is None else path_of(path)
+        if not create and place is not None and not place.exists():
+            raise StoreNotFound(f"there are no read models at {place}: 'turnledger follow' makes them")
+        return ReadModels(followed(self._application), place, timeout_s=location.timeout_s)
 
     def verify(
         self,

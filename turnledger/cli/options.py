@@ -37,6 +37,11 @@ expected_version_option: Decorator = click.option(
     metavar="VERSION",
     help="Refuse if the buffer has changed since.",
 )
+read_models_option: Decorator = click.option(
+    "--read-models",
+    metavar="FILE",
+    help="The file of the read models.  [default: beside the store, chats-read.db for chats.db]",
+)
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
