@@ -8,7 +8,7 @@ has subscriptions. A position is the log's own number of a row: it grows, and ma
 import logging
 import threading
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent
 
@@ -54,7 +54,7 @@ def followed(application: ConversationApplication) -> Followed:
     """The log of a store, to be followed."""
     if isinstance(application.recorder.datastore, ConversationDatastore):
         return SqliteFollowed(application)
-    return RecorderFollowed(application.recorder)
+    return RecorderFollowed(cast(ApplicationRecorder, application.recorder))
 
 
 class SqliteFollowed:
@@ -105,7 +105,8 @@ class SqliteFollowed:
         """Nothing was begun."""
 
     def _asked(self, statement: str, parameters: tuple[int, ...] = ()) -> list[Any]:
-        with self._application.read_log() as log:
+        datastore: ConversationDatastore = self._application.recorder.datastore
+        with datastore.reading(self._application.deadline()) as log:
             return log.execute(statement, parameters)
 
 

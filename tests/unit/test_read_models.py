@@ -57,7 +57,7 @@ def in_order_of_commits(store: ConversationStore) -> list[DomainEvent]:
     places = {
         (row[0], row[1]): place
         for place, row in enumerate(
-            store._application.recorder.datastore.reading(store._application._deadline())
+            store._application.recorder.datastore.reading(store._application.deadline())
             .__enter__()
             .execute("SELECT originator_id, originator_version FROM stored_events ORDER BY rowid")
         )

@@ -10,6 +10,7 @@ from turnledger.cli.following import follow
 from turnledger.cli.forking import compact, fork
 from turnledger.cli.heads import head
 from turnledger.cli.inbox import inbox
+from turnledger.cli.migrating import migrate_
 from turnledger.cli.mistakes import Commands
 from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
@@ -54,6 +55,6 @@ def main(ctx: click.Context) -> None:
 for command in (
     *(demo, append, show, log, held, takes, import_, export, doctor, verify),
     *(diff, replay, requests, fork, compact, inbox, head, serve),
-    *(follow, search, stats),
+    *(follow, search, stats, migrate_),
 ):
     main.add_command(command)

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from turnledger.cli.mistakes import complain
-from turnledger.cli.options import read_models_option, store_option_here, store_path, store_to_read
+from turnledger.cli.options import read_models_option, store_option_here, store_to_read
 from turnledger.domain.errors import InvalidArgument, StoreNotFound
 from turnledger.infrastructure.read_models import ReadModels
 from turnledger.projections.legible import legible
-from turnledger.store import ConversationStore
+from turnledger.store import ConversationStore, named
 
 PORT = 8300
 NEEDED = ("jinja2", "starlette", "uvicorn")
@@ -51,9 +51,9 @@ def serve(host: str, port: int, opens: bool, read_models: str | None) -> None:
         models = _read_models(store, read_models)
         if models is not None:
             stack.enter_context(models)
-        path = store_path() or ""
+        path = legible(named(store))
         try:
-            server = Server(store, name=legible(Path(path).name), host=host, port=port, read_models=models)
+            server = Server(store, name=Path(path).name, host=host, port=port, read_models=models)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise click.ClickException(
@@ -61,7 +61,7 @@ def serve(host: str, port: int, opens: bool, read_models: str | None) -> None:
             ) from error
         if not is_loopback(host):
             complain(f"whoever can reach {server.address} can read every conversation of {path}")
-        click.echo(f"{legible(path)} is shown at {server.address}; Ctrl+C stops that")
+        click.echo(f"{path} is shown at {server.address}; Ctrl+C stops that")
         server.run(lambda: webbrowser.open(server.address) if opens else None)
 
 
