@@ -113,12 +113,12 @@ class ReadModels:
             try:
                 if not self._follow_once():
                     self._followed.wait(self._mark.position, stop, LOOKS_EVERY_S)
+                if progress is not None:
+                    progress(self.standing())
             except (StoreBusy, ConnectionError):
                 # another follows into this file, or the log is out of reach for the moment
                 stop.wait(TRIES_EVERY_S)
-            if progress is not None:
-                progress(self.standing())
-        return self.standing()
+        return self.standing(self._mark.position)
 
     def rebuild(self, progress: Progress | None = None, *, stop: threading.Event | None = None) -> Standing:
         """Takes all rows away, and follows the log from its beginning; who reads meanwhile sees them come."""
