@@ -118,7 +118,10 @@ class ReadModels:
             except (StoreBusy, ConnectionError):
                 # another follows into this file, or the log is out of reach for the moment
                 stop.wait(TRIES_EVERY_S)
-        return self.standing(self._mark.position)
+        try:
+            return self.standing()
+        except ConnectionError:  # how far the log goes is not to be had
+            return self.standing(self._mark.position)
 
     def rebuild(self, progress: Progress | None = None, *, stop: threading.Event | None = None) -> Standing:
         """Takes all rows away, and follows the log from its beginning; who reads meanwhile sees them come."""
