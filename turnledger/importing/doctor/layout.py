@@ -101,9 +101,7 @@ class Layout:
         if not full:
             self.unreadable = "it is empty"
         elif text.startswith(_SQLITE):
-            self.unreadable = (
-                "it is a database: 'turnledger import' and 'export' write what a provider accepts"
-            )
+            self.unreadable = "it is a database: examine_database takes its path"
         elif len(full) > 1 and (_is_json(full[0][1]) or (_holds_lines(full) and not _is_json(text))):
             self._read_lines(lines)
         else:
