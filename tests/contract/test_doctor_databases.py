@@ -1,4 +1,4 @@
-"""The doctor on databases of clients: places by row, a copy with few rows changed, in the order of reading."""
+"""The doctor on databases of clients: places by row, a copy with few rows changed, read in order."""
 
 import asyncio
 import json

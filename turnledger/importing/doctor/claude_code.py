@@ -29,7 +29,9 @@ class ClaudeCodeAnatomy(AnthropicAnatomy):
 
     def pieces(self, message: Mapping[str, Any]) -> list[Piece]:
         found = super().pieces(message["message"])
-        return [replace(piece, path=("message", *piece.path)) for piece in found]
+        for piece in found:
+            piece.path = ("message", *piece.path)
+        return found
 
     def rebuilt(self, message: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:
         return {**message, "message": super().rebuilt(message["message"], pieces)}
@@ -60,22 +62,50 @@ def _line(near: Mapping[str, Any], before: Any, content: Any, name: str) -> dict
 
 
 class SessionTreatment:
-    """The treatment of a session's events, of which the conversation is a part."""
+    """The treatment of a session's events, of which the conversation is a part.
+
+    Where the newest line goes, another one is the newest, and what is loaded is its chain: so the events are
+    treated until what is loaded of them is what was treated.
+    """
 
     def __init__(self, origins: Origins, place: Place) -> None:
         self._origins = origins
+        self._place_in_file = place
         self._place = place
 
     def of(self, events: Sequence[Any]) -> Treated:
+        index = {id(event): place for place, event in enumerate(events)}
+        found: list[kinds.Finding] = []
+        loaded, treated = self._once(events)
+        found += treated.findings
+        while found and self._names(loaded) != self._names(self._loaded(treated.messages)):
+            places = [index.get(id(self._origins.of(event)), 0) for event in treated.messages]
+            self._place = lambda place, path, places=places: self._place_in_file(places[place], path)
+            loaded, treated = self._once(treated.messages)
+            found += treated.findings
+        return Treated(treated.messages, None, found)
+
+    def _names(self, events: Sequence[Any]) -> list[int]:
+        """Which events these are, whatever has become of them."""
+        return [id(self._origins.of(event)) for event in events]
+
+    def _loaded(self, events: Sequence[Any]) -> list[Any]:
+        return [events[place] for place in Tree(events, whole=False).main()]
+
+    def _once(self, events: Sequence[Any]) -> tuple[list[Any], Treated]:
+        """What is loaded as it is to be, and all events with it."""
         tree = Tree(events, whole=False)
         places = tree.main()
         anatomy = ClaudeCodeAnatomy()
         treatment = Treatment(anatomy, self._origins, lambda index, path: self._place(places[index], path))
         treated = treatment.of([events[place] for place in places])
         weaving = Weaving(events, tree, places, self._origins)
+        if not treated.findings and not weaving.broken:
+            return treated.messages, Treated(list(events))
         broken = [self._broken(place, before) for place, before in weaving.broken]
         moved = {places[index] for index in treated.moved if len(anatomy.pieces(events[places[index]])) == 1}
-        return Treated(weaving.of(treated.messages, moved), None, [*broken, *treated.findings])
+        woven = Treated(weaving.of(treated.messages, moved), None, [*broken, *treated.findings])
+        return treated.messages, woven
 
     def _broken(self, place: int, before: int) -> kinds.Finding:
         reason = "the line that it follows is not in the file, so nothing before it is loaded"

@@ -231,10 +231,10 @@ class Layout:
         if not path:
             return new
         step, rest = path[0], path[1:]
-        copy = value.copy()
+        copy = self.origins.copy_of(value)
         before = value.get(step) if isinstance(value, dict) else value[step]
         copy[step] = self._with(before, rest, new)
-        return self.origins.note(copy, value)
+        return copy
 
 
 def _lists_in(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:

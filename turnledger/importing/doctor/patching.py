@@ -32,6 +32,10 @@ class Origins:
             self._alive.append(new)
         return new
 
+    def copy_of(self, value: Any) -> Any:
+        """A copy of a container, to be changed; itself, where it is one."""
+        return value if id(value) in self._old else self.note(value.copy(), value)
+
     def of(self, new: Any) -> Any:
         return self._old.get(id(new), new)
 
@@ -71,6 +75,8 @@ def style_of(text: str) -> Style:
 
 def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None = None) -> str:
     """The text, which holds `old`, holding `new`."""
+    if old is new:
+        return text
     begin = len(text) - len(text.lstrip(" \t\r\n"))
     end = len(text.rstrip(" \t\r\n"))
     body = _Patch(text, style or style_of(text), origins).value(begin, end, old, new)
