@@ -23,6 +23,7 @@ from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
 CLIENTS = {
+    "langchain": CLIENT_SAMPLES["langchain"],
     "llm": CLIENT_SAMPLES["llm"],
     "ollama": CLIENT_SAMPLES["ollama"],
     "pydantic-ai": CLIENT_SAMPLES["pydantic-ai"],

@@ -9,6 +9,7 @@ from turnledger.importing.doctor.anthropic import AnthropicAnatomy
 from turnledger.importing.doctor.bedrock_converse import ConverseAnatomy
 from turnledger.importing.doctor.claude_code import SessionTreatment
 from turnledger.importing.doctor.gemini import GeminiAnatomy
+from turnledger.importing.doctor.langchain import LangchainAnatomy
 from turnledger.importing.doctor.llm import LlmAnatomy
 from turnledger.importing.doctor.mistral import MistralAnatomy
 from turnledger.importing.doctor.ollama import OllamaAnatomy
@@ -23,6 +24,7 @@ ANATOMIES: Mapping[str, Anatomy] = {
     "anthropic": AnthropicAnatomy(),
     "bedrock-converse": ConverseAnatomy(),
     "gemini": GeminiAnatomy(),
+    "langchain": LangchainAnatomy(),
     "llm": LlmAnatomy(),
     "mistral": MistralAnatomy(),
     "ollama": OllamaAnatomy(),

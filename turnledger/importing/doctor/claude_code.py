@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Change, Piece, Side
 from turnledger.importing.doctor.anthropic import RULES, AnthropicAnatomy
+from turnledger.importing.doctor.findings import Path
 from turnledger.importing.doctor.patching import Origins
 from turnledger.importing.doctor.treatment import Place, Treated, Treatment
 from turnledger.importing.doctor.weaving import Weaving
@@ -71,19 +72,22 @@ class SessionTreatment:
     def __init__(self, origins: Origins, place: Place) -> None:
         self._origins = origins
         self._place_in_file = place
-        self._place = place
+        self._places: Sequence[int] = ()
 
     def of(self, events: Sequence[Any]) -> Treated:
-        index = {id(event): place for place, event in enumerate(events)}
+        index = {name: place for place, name in enumerate(self._names(events))}
+        self._places = range(len(events))
         found: list[kinds.Finding] = []
         loaded, treated = self._once(events)
         found += treated.findings
         while found and self._names(loaded) != self._names(self._loaded(treated.messages)):
-            places = [index.get(id(self._origins.of(event)), 0) for event in treated.messages]
-            self._place = lambda place, path, places=places: self._place_in_file(places[place], path)
+            self._places = [index.get(name, 0) for name in self._names(treated.messages)]
             loaded, treated = self._once(treated.messages)
             found += treated.findings
         return Treated(treated.messages, None, found)
+
+    def _place(self, place: int, path: Path) -> str:
+        return self._place_in_file(self._places[place], path)
 
     def _names(self, events: Sequence[Any]) -> list[int]:
         """Which events these are, whatever has become of them."""
