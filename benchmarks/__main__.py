@@ -21,13 +21,25 @@ SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
 @click.option("--no-peers", is_flag=True, help="Leave the other projects out.")
 @click.option("--json", "file", type=click.Path(path_type=Path, dir_okay=False), help="Write a report here.")
 @click.option(
+    "--markdown",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the table here, for a page.",
+)
+@click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Where the databases are made (the system's folder for temporary files otherwise).",
 )
 @click.option("--profile", "profiled", is_flag=True, help="Show where the time goes instead.")
 def main(
-    scale: str, only: tuple[str, ...], no_peers: bool, file: Path | None, folder: Path | None, profiled: bool
+    scale: str,
+    only: tuple[str, ...],
+    no_peers: bool,
+    file: Path | None,
+    page: Path | None,
+    folder: Path | None,
+    profiled: bool,
 ) -> None:
     console = report.console()
     missing: list[str] = []
@@ -53,6 +65,8 @@ def main(
         console.print(f"{met} of {len(targets)} targets met, {unknown} not measured")
     if file is not None:
         report.write(file, scale, where, missing, lines)
+    if page is not None:
+        page.write_text(report.markdown(lines))
 
 
 def _sentence(name: str) -> str:

@@ -61,6 +61,17 @@ def _cells(line: Line) -> list[str]:
     ]
 
 
+def markdown(lines: Iterable[Line]) -> str:
+    """The table for a page; what is met needs no colour there."""
+    headings = ("work", "what", "median", "beside", "its median", "ratio", "of means", "spread", "target")
+    rows = [[*headings, "met"], ["---"] * (len(headings) + 1)]
+    for line in lines:
+        work, what, median, _, *rest = _cells(line)
+        verdict = {True: "yes", False: "no", None: ""}[line.met]
+        rows.append([work, what, median, *rest[:-2], verdict])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
 def shown(samples: Samples, value: float) -> str:
     if samples.unit == "s":
         return f"{value * 1000:,.3f} ms"

@@ -65,8 +65,28 @@ class ImportConflict(TurnledgerError, ValueError):
     """The file does not begin with what was imported before; nothing was recorded."""
 
 
+class MigrationRefused(TurnledgerError, ValueError):
+    """The target holds something else than the beginning of the source; nothing was copied."""
+
+
+class PackageMissing(TurnledgerError, ImportError):
+    """This needs a package that is not installed; the message says which extra brings it."""
+
+
 class StoreBusy(TurnledgerError, TimeoutError):
     """The database stayed locked past the timeout; nothing was recorded, try again."""
+
+
+class StoreUnreachable(TurnledgerError, ConnectionError):
+    """The database server could not be reached within the timeout; nothing was recorded, try again."""
+
+
+class OutcomeUnknown(StoreUnreachable):
+    """The connection was lost while the call was recorded, and the server did not come back in time.
+
+    It was recorded as a whole, or not at all: read the conversation again to see which. With an
+    `idempotency_key` the same call can simply be made again.
+    """
 
 
 class StoreClosed(TurnledgerError, RuntimeError):
@@ -79,6 +99,10 @@ class StoreNotFound(TurnledgerError, FileNotFoundError):
 
 class NotAStore(TurnledgerError, ValueError):
     """The file is no turnledger store."""
+
+
+class NotReadModels(TurnledgerError, ValueError):
+    """The file holds no read models, or those of another log: name another, or rebuild it."""
 
 
 class StoreUnwritable(TurnledgerError, PermissionError):

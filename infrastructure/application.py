@@ -8,9 +8,8 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
-from sqlite3 import IntegrityError
 from typing import Any
 
 from eventsourcing.application import Application
@@ -22,16 +21,18 @@ from turnledger.domain.conversation import Conversation
 from turnledger.domain.errors import (
     ConversationNotFound,
     CorruptEvent,
+    OutcomeUnknown,
     StoreBusy,
     StoreUnwritable,
+    TurnledgerError,
     VersionNotFound,
 )
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.faults import closed
 from turnledger.infrastructure.live import Live, Recording
-from turnledger.infrastructure.location import Location
+from turnledger.infrastructure.log import Deadline, Log, Overtaken, Recorder, Unsettled
 from turnledger.infrastructure.mapper import ConversationMapper
-from turnledger.infrastructure.storage import ConversationFactory, ConversationRecorder, Deadline, Lent, Log
+from turnledger.infrastructure.places import Place
 
 PAGE_ROWS = 500
 
@@ -40,11 +41,12 @@ class ConversationApplication(Application[str]):
     """The log of all conversations of one store."""
 
     name = "turnledger"
-    recorder: ConversationRecorder
+    recorder: Recorder  # type: ignore[assignment]
     mapper: ConversationMapper
 
-    def __init__(self, location: Location, cache_bytes: int) -> None:
+    def __init__(self, location: Place, factory: Callable[[], Any], cache_bytes: int) -> None:
         self.location = location
+        self._factory_of = factory
         self.cache_bytes = cache_bytes
         self._pid = os.getpid()
         self._cache: OrderedDict[str, Live] = OrderedDict()
@@ -62,7 +64,8 @@ class ConversationApplication(Application[str]):
         return Environment(name, {})
 
     def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
-        return ConversationFactory(env, self.location)
+        factory: InfrastructureFactory[Any] = self._factory_of()
+        return factory
 
     def construct_mapper(self) -> ConversationMapper:
         return ConversationMapper()
@@ -80,22 +83,36 @@ class ConversationApplication(Application[str]):
             raise StoreUnwritable(
                 f"{self.location.place} was opened with read_only=True: open it without, to write"
             )
-        deadline = self._deadline()
-        with suppress(IntegrityError):  # then another was first, and what is known is not all
-            known = self._attempt_as_known(conversation_id, decide, deadline)
-            if known is not None:
-                return known.changes
-        while True:
-            try:
-                return self._attempt(conversation_id, decide, deadline).changes
-            except IntegrityError:
-                deadline.pause(self.location.place)
-            except BaseException:
-                self._forget_empty(conversation_id)
-                raise
+        deadline = self.deadline()
+        lost: list[Recording] = []
+        try:
+            with suppress(Overtaken):  # then another was first, and what is known is not all
+                known = self._attempt_as_known(conversation_id, decide, deadline, lost)
+                if known is not None:
+                    return known.changes
+            while True:
+                try:
+                    return self._attempt(conversation_id, decide, deadline, lost).changes
+                except Overtaken:
+                    deadline.pause(self.location.place)
+                except BaseException:
+                    self._forget_empty(conversation_id)
+                    raise
+        except TurnledgerError as error:
+            if lost:
+                raise OutcomeUnknown(
+                    f"whether this call on conversation {conversation_id!r} was recorded is not known: the "
+                    f"connection to {self.location.place} was lost, and it could not be asked again in time; "
+                    "read the conversation to see, or make the call again with the same idempotency_key"
+                ) from error
+            raise
 
     def _attempt_as_known(
-        self, conversation_id: str, decide: Callable[[Conversation], Changes], deadline: Deadline
+        self,
+        conversation_id: str,
+        decide: Callable[[Conversation], Changes],
+        deadline: Deadline,
+        lost: list[Recording],
     ) -> Recording | None:
         """Decides on what is known, with no look at the log: if another was first, the insert says so.
 
@@ -104,7 +121,7 @@ class ConversationApplication(Application[str]):
         live = self._live(conversation_id)
         if not (live.version and live.whole and live.seen) or live.torn:
             return None
-        with self.recorder.datastore.turn(deadline) as log:
+        with self.recorder.datastore.turn(deadline, conversation_id) as log:
             with live.held(deadline, self.location.place):
                 try:
                     recording = Recording(live, decide(live.conversation), self.mapper)
@@ -112,16 +129,24 @@ class ConversationApplication(Application[str]):
                     return None
             if not recording.rows:
                 return None
-            if recording.is_one_row:
-                self.recorder.insert(log, recording.rows)
-            else:
-                with log.transaction():
-                    self._insert(log, recording)
+            try:
+                if recording.is_one_row:
+                    self.recorder.insert(log, recording.rows)
+                else:
+                    with log.transaction():
+                        self._insert(log, recording)
+            except Unsettled:
+                lost.append(recording)
+                raise
         self._absorb(recording, deadline)
         return recording
 
     def _attempt(
-        self, conversation_id: str, decide: Callable[[Conversation], Changes], deadline: Deadline
+        self,
+        conversation_id: str,
+        decide: Callable[[Conversation], Changes],
+        deadline: Deadline,
+        lost: list[Recording],
     ) -> Recording:
         live = self._live(conversation_id)
         place = self.location.place
@@ -129,13 +154,32 @@ class ConversationApplication(Application[str]):
         if not (live.version and live.whole):
             with self.recorder.datastore.reading(deadline) as log, live.held(deadline, place):
                 self._catch_up(live, log, whole=True)
-        with self.recorder.datastore.writing(deadline) as log:
+        with self.recorder.datastore.writing(deadline, conversation_id) as log:
             with live.held(deadline, place):
                 self._catch_up(live, log, whole=True)
+                if recorded := self._found_again(live, log, lost):
+                    return recorded
                 recording = Recording(live, decide(live.conversation), self.mapper)
-            self._insert(log, recording)
+            try:
+                self._insert(log, recording)
+            except Unsettled:
+                lost.append(recording)
+                raise
         self._absorb(recording, deadline)
         return recording
+
+    def _found_again(self, live: Live, log: Log, lost: list[Recording]) -> Recording | None:
+        """The one of the attempts whose answers were lost that was recorded after all.
+
+        Where other rows, or ours, are there, nothing is in doubt any more; where none are, a lost attempt may
+        still come, and meet the rows of the next one or be met by them: one of the two is refused.
+        """
+        for recording in [one for one in lost if one.version < live.version]:
+            lost.remove(recording)
+            to = recording.version + len(recording.rows)
+            if log.rows(live.conversation_id, after=recording.version, to=to) == recording.rows:
+                return recording
+        return None
 
     def _insert(self, log: Log, recording: Recording) -> None:
         segments.save(log, recording.live.conversation_id, recording.segments)
@@ -190,7 +234,7 @@ class ConversationApplication(Application[str]):
             raise VersionNotFound.beyond(live.conversation_id, to, last)
 
     def _catch_up(self, live: Live, log: Log, *, whole: bool) -> None:
-        seen = log.mark()
+        seen = log.mark(live.conversation_id, live.version)
         if live.seen == seen and not live.torn and (live.whole or not whole):
             return
         live.seen = None
@@ -203,7 +247,7 @@ class ConversationApplication(Application[str]):
             live.complete((row, self.mapper.decoded(row)) for row in rows)
         for row in self.rows(live.conversation_id, live.version, None, log):
             live.absorb(row, self.mapper.decoded(row))
-        live.seen = seen
+        live.seen = seen.caught_up
 
     def rows(
         self, conversation_id: str, after: int = 0, to: int | None = None, log: Log | None = None
@@ -232,16 +276,18 @@ class ConversationApplication(Application[str]):
                 return
             after = ids[-1]
 
-    def read_log(self) -> Lent:
+    def read_log(self) -> AbstractContextManager[Log]:
         """The log, lent for a block of reading."""
-        return self.recorder.datastore.reading(self._deadline())
+        lent: AbstractContextManager[Log] = self.recorder.datastore.reading(self.deadline())
+        return lent
 
     def refuse_closed(self) -> None:
         """Raises `StoreClosed` for a store that was closed, and in a forked child."""
         if self._pid != os.getpid() or self.closing.is_set():
             raise closed()
 
-    def _deadline(self) -> Deadline:
+    def deadline(self) -> Deadline:
+        """The end of a call that begins now. Raises `StoreClosed`."""
         self.refuse_closed()
         return Deadline(self.location.timeout_s)
 

@@ -15,8 +15,8 @@ from turnledger.domain.errors import CorruptEvent
 from turnledger.domain.events import NO_PREVIOUS, DomainEvent
 from turnledger.infrastructure import segments
 from turnledger.infrastructure.faults import busy
+from turnledger.infrastructure.log import Deadline, Log, Mark
 from turnledger.infrastructure.mapper import ConversationMapper, digest_of
-from turnledger.infrastructure.storage import Deadline, Log, Mark
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.held import ArtifactsView
 from turnledger.projections.sendable_view import SendableView

@@ -18,7 +18,7 @@ from turnledger.domain.events import RequestRecorded
 from turnledger.domain.values import scrubbed
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.commands import Command
-from turnledger.infrastructure.storage import Deadline
+from turnledger.infrastructure.log import Deadline
 from turnledger.projections.media import in_json
 from turnledger.projections.providers import RENDERINGS
 from turnledger.projections.sendable import Sendable

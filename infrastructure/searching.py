@@ -1,11 +1,9 @@
 """Which conversations say something: found in the log itself, without an index to keep.
 
-SQLite passes over the rows that cannot say it; the rest is decoded and looked at. A search reads every row of
-the conversations that it goes through, so it is asked for page by page.
+The database passes over the rows that cannot say it; the rest is decoded and looked at. A search reads every
+row of the conversations that it goes through, so it is asked for page by page.
 """
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,12 +19,6 @@ from turnledger.infrastructure.application import ConversationApplication
 from turnledger.projections.legible import spoken
 
 SAYING = (MessageAppended, PlaceholderReplaced, SummaryInserted, ConversationForked)
-_STATEMENT = (
-    "SELECT originator_version, topic, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
-    f" AND topic IN ({','.join('?' * len(SAYING))}) AND CAST(state AS TEXT) LIKE ? ESCAPE '\\'"
-)
-_WILD = re.compile(r"([\\%_])")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def conversations_saying(
@@ -46,7 +38,7 @@ def _says(application: ConversationApplication, conversation_id: str, text: str)
     topics = [event.TOPIC for event in SAYING]
     try:
         with application.read_log() as log:
-            rows = log.stored(conversation_id, _STATEMENT, (conversation_id, *topics, _pattern(text)))
+            rows = log.rows_saying(conversation_id, topics, text)
     except StoreDamaged:
         return False
     wanted = text.casefold()
@@ -58,13 +50,6 @@ def _says(application: ConversationApplication, conversation_id: str, text: str)
         if any(wanted in said.casefold() for said in _said(event)):
             return True
     return False
-
-
-def _pattern(text: str) -> str:
-    """What a row must look like: the text as JSON has it; letters that LIKE cannot fold may be any."""
-    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-    literal = _WILD.sub(r"\\\1", escaped)
-    return f"%{_NOT_ASCII.sub('%', literal)}%"
 
 
 def _said(event: DomainEvent) -> Iterator[str]:

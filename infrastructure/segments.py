@@ -7,13 +7,13 @@ many rows and bytes before that as there were: what else could have happened to 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from pydantic_core import from_json, to_json
 
+from turnledger.infrastructure.log import Log, Parcel
 from turnledger.infrastructure.mapper import digest_of
-from turnledger.infrastructure.storage import VERSION_MAX, Log
 from turnledger.projections.buffer import BufferView
 
 VERSIONS = 32
@@ -39,20 +39,14 @@ def captured(buffer: BufferView, digest: str, row_bytes: int) -> Segment:
 
 
 def save(log: Log, conversation_id: str, segments: Sequence[Segment]) -> None:
-    """Writes segments, in a transaction that is open; one that is there already is the same."""
-    for segment in segments:
-        log.execute(
-            "INSERT OR REPLACE INTO buffer_segments VALUES (?,?,?,?,?,?,?)",
-            (
-                conversation_id,
-                segment.version,
-                FORMAT,
-                segment.digest,
-                segment.row_bytes,
-                _checksum(conversation_id, segment),
-                segment.changes,
-            ),
-        )
+    """Keeps segments, in the transaction that is open, if the log needs one."""
+    if segments:
+        log.keep(conversation_id, [_parcel(conversation_id, segment) for segment in segments])
+
+
+def _parcel(conversation_id: str, segment: Segment) -> Parcel:
+    version, digest, row_bytes, changes = segment
+    return Parcel(version, FORMAT, digest, row_bytes, _checksum(conversation_id, segment), changes)
 
 
 class Loaded(NamedTuple):
@@ -68,21 +62,18 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> Loaded | None
 
     None where there are none, or where they do not fit the log: then it is to be folded from its events.
     """
-    found = log.execute(
-        "SELECT version, digest, row_bytes, checksum, CAST(changes AS BLOB) FROM buffer_segments"
-        " WHERE conversation_id = ? AND version <= ? AND format = ? ORDER BY version",
-        (conversation_id, VERSION_MAX if to is None else min(to, VERSION_MAX), FORMAT),
-    )
     buffer, digest, total = BufferView(), "", 0
-    for version, own_digest, row_bytes, checksum, changes in found:
-        segment = Segment(version, own_digest, row_bytes, changes or b"")
-        if version != buffer.version + VERSIONS or checksum != _checksum(conversation_id, segment):
+    for parcel in log.kept(conversation_id, to):
+        if parcel.format != FORMAT:
+            continue
+        segment = _segment(parcel)
+        if segment.version != buffer.version + VERSIONS or parcel != _parcel(conversation_id, segment):
             break
         try:
-            buffer.load(version, from_json(segment.changes, cache_strings="all"))
+            buffer.load(segment.version, from_json(segment.changes, cache_strings="all"))
         except (ValueError, TypeError, KeyError, IndexError):
             return None  # one left over from a log that was cut off and has grown otherwise since
-        digest, total = own_digest, total + row_bytes
+        digest, total = segment.digest, total + segment.row_bytes
     if not buffer.version or log.row_bytes(conversation_id, buffer.version) != (buffer.version, total):
         return None
     buffer.keep_changes()
@@ -92,12 +83,11 @@ def load(log: Log, conversation_id: str, to: int | None = None) -> Loaded | None
 
 def all_of(log: Log, conversation_id: str) -> list[Segment]:
     """The segments as they are kept, for the audit."""
-    found: list[Any] = log.execute(
-        "SELECT CAST(version AS INTEGER), digest, row_bytes, CAST(changes AS BLOB) FROM buffer_segments"
-        " WHERE conversation_id = ? ORDER BY version",
-        (conversation_id,),
-    )
-    return [Segment(version or 0, digest, size, changes or b"") for version, digest, size, changes in found]
+    return [_segment(parcel) for parcel in log.kept(conversation_id)]
+
+
+def _segment(parcel: Parcel) -> Segment:
+    return Segment(parcel.version, parcel.digest, parcel.row_bytes, parcel.changes)
 
 
 def _checksum(conversation_id: str, segment: Segment) -> int:

@@ -4,14 +4,12 @@ eventsourcing's recorder keeps the table; what is ours is the lock timeout in fr
 durability, a decision inside the write transaction, and errors that name the store.
 """
 
-import random
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import Notification, StoredEvent
 from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
@@ -23,12 +21,10 @@ from turnledger.domain.errors import NewerLog, NotAStore
 from turnledger.infrastructure.connections import Connections, Loan
 from turnledger.infrastructure.faults import Locked, busy, error_of, meaning_of
 from turnledger.infrastructure.location import Location
+from turnledger.infrastructure.log import FORMAT, VERSION_MAX, Deadline, Overtaken, Parcel, pattern_of
 from turnledger.infrastructure.turnstile import Stay, Turnstile
 
 APPLICATION_ID = 0x544C4752  # "TLGR", in the file's header
-FORMAT = 1
-VERSION_MAX = 2**62
-_PAUSE_S = (0.0005, 0.004)
 INSERT_BEHIND = (
     "INSERT INTO stored_events SELECT ?1, ?2, ?3, ?4 WHERE ?2 = 1 OR EXISTS"
     " (SELECT 1 FROM stored_events WHERE originator_id = ?1 AND originator_version = ?2 - 1)"
@@ -37,27 +33,6 @@ CREATE_SEGMENTS = (
     "CREATE TABLE IF NOT EXISTS buffer_segments (conversation_id TEXT, version INTEGER, format INTEGER,"
     " digest TEXT, row_bytes INTEGER, checksum INTEGER, changes BLOB, PRIMARY KEY (conversation_id, version))"
 )
-
-
-class Deadline:
-    """The end of one call's patience, retries included."""
-
-    def __init__(self, timeout_s: float) -> None:
-        self.timeout_s = timeout_s
-        self._end = time.monotonic() + timeout_s
-
-    @property
-    def left_s(self) -> float:
-        return max(0.0, self._end - time.monotonic())
-
-    def pause(self, place: str) -> None:
-        """A short wait before another try; raises `StoreBusy` where there is no time for one.
-
-        SQLite's own busy handler waits up to 0.1 s a try, so that busy writers starve the others.
-        """
-        if not self.left_s:
-            raise busy(place, self.timeout_s)
-        time.sleep(min(self.left_s, random.uniform(*_PAUSE_S)))
 
 
 class ConversationDatastore(SQLiteDatastore):
@@ -74,7 +49,7 @@ class ConversationDatastore(SQLiteDatastore):
         """A connection to read by, each statement for itself."""
         return Lent(self.connections.lent(deadline.left_s), self.place, deadline)
 
-    def turn(self, deadline: Deadline) -> "Turn":
+    def turn(self, deadline: Deadline, conversation_id: str | None = None) -> "Turn":
         """A connection for the one writer of this process whose turn it is; it opens its transaction itself.
 
         Whatever is raised in the block, the connection is rolled back when it is given back.
@@ -82,7 +57,7 @@ class ConversationDatastore(SQLiteDatastore):
         return Turn(self._writers.turn(deadline.left_s), self.reading(deadline), self.place, deadline)
 
     @contextmanager
-    def writing(self, deadline: Deadline) -> Iterator["Log"]:
+    def writing(self, deadline: Deadline, conversation_id: str | None = None) -> Iterator["Log"]:
         """A write transaction from its first moment: what is read in it is what is decided on."""
         with self.turn(deadline) as log, log.transaction():
             yield log
@@ -156,6 +131,10 @@ class Mark(NamedTuple):
     connection: sqlite3.Connection
     data_version: int
 
+    @property
+    def caught_up(self) -> "Mark":
+        return self
+
 
 class Log:
     """The rows of the log, as one connection sees them."""
@@ -187,7 +166,7 @@ class Log:
     def _wait_if_locked(self, error: sqlite3.Error) -> None:
         """Raises what the error means, unless it is worth another try."""
         if isinstance(error, sqlite3.IntegrityError):
-            raise error
+            raise Overtaken from error
         meaning = error_of(error, self._place)
         if not isinstance(meaning, Locked):
             raise meaning from error
@@ -221,7 +200,7 @@ class Log:
         found = self.execute(statement, parameters)
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, topic, state in found]
 
-    def mark(self) -> "Mark":
+    def mark(self, conversation_id: str, version: int) -> "Mark":
         """What stays equal for as long as nobody else has written: not even to look is needed then.
 
         What this very connection commits does not change it.
@@ -255,6 +234,16 @@ class Log:
         )
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, state in found]
 
+    def rows_saying(self, conversation_id: str, topics: Sequence[str], text: str) -> list[StoredEvent]:
+        """The rows of these topics that may hold a text: SQLite passes over those that cannot."""
+        marks = ",".join("?" * len(topics))
+        return self.stored(
+            conversation_id,
+            "SELECT originator_version, topic, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
+            f" AND topic IN ({marks}) AND CAST(state AS TEXT) LIKE ? ESCAPE '\\'",
+            (conversation_id, *topics, pattern_of(text)),
+        )
+
     def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
         """How many rows of these topics a conversation has."""
         marks = ",".join("?" * len(topics))
@@ -282,6 +271,22 @@ class Log:
         )
         return [row[0] for row in found]
 
+    def keep(self, conversation_id: str, parcels: Sequence[Parcel]) -> None:
+        """Writes segments, in a transaction that is open; one that is there already is the same."""
+        for parcel in parcels:
+            self.execute(
+                "INSERT OR REPLACE INTO buffer_segments VALUES (?,?,?,?,?,?,?)", (conversation_id, *parcel)
+            )
+
+    def kept(self, conversation_id: str, to: int | None = None) -> list[Parcel]:
+        """The segments up to a version, as they are kept; damaged ones too."""
+        found = self.execute(
+            "SELECT CAST(version AS INTEGER), format, digest, row_bytes, checksum, CAST(changes AS BLOB)"
+            " FROM buffer_segments WHERE conversation_id = ? AND version <= ? ORDER BY version",
+            (conversation_id, VERSION_MAX if to is None else min(to, VERSION_MAX)),
+        )
+        return [Parcel(row[0] or 0, row[1], row[2], row[3], row[4], row[5] or b"") for row in found]
+
 
 class ConversationRecorder(SQLiteApplicationRecorder):
     """eventsourcing's recorder and table, in a transaction that is already open."""
@@ -291,14 +296,45 @@ class ConversationRecorder(SQLiteApplicationRecorder):
     def insert(self, log: Log, rows: Sequence[StoredEvent]) -> None:
         """Inserts rows, each behind the one before it; a single one needs no open transaction.
 
-        `sqlite3.IntegrityError` says that another writer was first, or that the row before is not there.
+        `Overtaken` says that another writer was first, or that the row before is not there.
         """
         inserted = log.execute_many(
             INSERT_BEHIND,
             [(row.originator_id, row.originator_version, row.topic, row.state) for row in rows],
         )
         if inserted < len(rows):
-            raise sqlite3.IntegrityError("the event before these is not there")
+            raise Overtaken
+
+    def copy(self, log: Log, rows: Sequence[StoredEvent]) -> None:
+        """Inserts rows as they were elsewhere, in their order, in a transaction of its own."""
+        with log.transaction():
+            self.insert(log, rows)
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+        settled: bool = True,
+    ) -> list[Notification]:
+        """The rows from a place in the log on, in the order of their commits."""
+        first = 0 if start is None else start if inclusive_of_start else start + 1
+        marks = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            found = log.execute(
+                "SELECT originator_id, originator_version, topic, CAST(state AS BLOB), rowid"
+                f" FROM stored_events WHERE rowid BETWEEN ? AND ?{marks} ORDER BY rowid LIMIT ?",
+                (first, VERSION_MAX if stop is None else stop, *topics, limit),
+            )
+        return [Notification(row[0], row[1], row[2], row[3] or b"", row[4]) for row in found]
+
+    def max_notification_id(self) -> int | None:  # type: ignore[override]
+        with self.datastore.reading(Deadline(self.datastore.location.timeout_s)) as log:
+            newest: int | None = log.execute("SELECT MAX(rowid) FROM stored_events")[0][0]
+        return newest
 
     def create_table(self) -> None:
         """Makes an empty file a store, or sees that the file is one (and not a newer release's)."""

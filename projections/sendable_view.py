@@ -14,6 +14,7 @@ from turnledger.domain.pairing import Drop, Item, coerced, in_order, item_of
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.plain import PlainStretch
 from turnledger.projections.settled_items import SettledItems, repaired_behind
+from turnledger.projections.settling import answered_up_to, touches
 
 Flat = dict[str, Any]
 Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
@@ -134,16 +135,12 @@ class SendableView:
         return coerced(stored, drops, first=first), drops
 
     def _touches_what_is_settled(self, items: Sequence[Item]) -> bool:
-        """Whether an item answers a call that is settled, or declares one that a settled result answers."""
-        return bool(self._count) and any(
-            (item.call_id is not None and item.call_id in self._declared)
-            or any(call.call_id in self._orphans for call in item.calls)
-            for item in items
-        )
+        """Whether an item changes what is settled."""
+        return bool(self._count) and touches(items, self._declared, self._orphans)
 
     def _settle(self, buffer: BufferView, items: list[Item], drops: list[Drop]) -> bool:
         """Settles the longest stretch that leaves no call unanswered, if nothing in it touches what was."""
-        cut = self._answered_up_to(items)
+        cut = answered_up_to(items, self._declared)
         if not cut or self._touches_what_is_settled(items[:cut]):
             return False
         settled_drops = [drop for drop in drops if drop.index < self._count + cut]
@@ -160,23 +157,6 @@ class SendableView:
         self._orphans |= answered - self._declared
         self._count += cut
         return True
-
-    def _answered_up_to(self, items: Sequence[Item]) -> int:
-        """How many items stand before the first call that nothing has answered yet, counted as far as the
-        last place where none is open."""
-        open_calls: set[str] = set()
-        answered: set[str] = set()
-        cut = 0
-        for count, item in enumerate(items, start=1):
-            if item.call_id is not None:
-                answered.add(item.call_id)
-                open_calls.discard(item.call_id)
-            for call in item.calls:
-                if call.call_id not in answered and call.call_id not in self._declared:
-                    open_calls.add(call.call_id)
-            if not open_calls:
-                cut = count
-        return cut
 
     def _normalized(self, items: list[Item], drops: list[Drop]) -> tuple[list[Item], list[Item]]:
         """System and other items behind what is settled, repaired."""

@@ -96,6 +96,18 @@ class Timeline:
             _detail(event),
         )
 
+    def name_of(self, declared: str) -> str | None:
+        """The name of the call that was declared under an id, the latest, as a line has it."""
+        return self._names.get(declared)
+
+    def type_of(self, artifact_id: str) -> str | None:
+        """The type of an artifact, as a line has it."""
+        return self._types.get(artifact_id)
+
+    def has_left(self, entry: int) -> bool:
+        """Whether an entry has left the buffer."""
+        return entry in self._evicted
+
     def _told(self, event: DomainEvent) -> tuple[str, str, Any]:
         """The kind, the text and what to quote."""
         match event:
@@ -161,11 +173,11 @@ class Timeline:
         return f"{verb} {self._named(answered)}{given}"
 
     def _named(self, answered: str) -> str:
-        name = self._names.get(answered)
+        name = self.name_of(answered)
         return f"{name} {_id(answered)}" if name else _id(answered)
 
     def _replaced(self, event: PlaceholderReplaced) -> str:
-        gone = ", which had left the buffer" if event.entry in self._evicted else ""
+        gone = ", which had left the buffer" if self.has_left(event.entry) else ""
         return f"{_id(event.call_id)} answered: replaces its placeholder in entry {event.entry}{gone}"
 
     def _artifacts(self, event: DomainEvent) -> tuple[str, str, Any]:
@@ -198,15 +210,20 @@ class Timeline:
 
     def _know(self, artifacts: Iterable[Artifact]) -> None:
         for artifact in artifacts:
-            self._types[artifact.artifact_id] = shortened(one_line(artifact.type), ID_CHARACTERS_MAX)
+            self._types[artifact.artifact_id] = type_named(artifact.type)
 
     def _list(self, artifact_ids: Sequence[str]) -> str:
         """How many artifacts, and of which types."""
         if not artifact_ids:
             return "no artifact"
-        named = [self._types.get(i) or _id(i, TAKE_CHARACTERS) for i in artifact_ids[:NAMED_MAX]]
+        named = [self.type_of(i) or _id(i, TAKE_CHARACTERS) for i in artifact_ids[:NAMED_MAX]]
         more = [f"{len(artifact_ids) - NAMED_MAX} more"] if len(artifact_ids) > NAMED_MAX else []
         return f"{counted(len(artifact_ids), 'artifact')} ({', '.join(named + more)})"
+
+
+def type_named(kind: str) -> str:
+    """An artifact's type, short enough for a line."""
+    return shortened(one_line(kind), ID_CHARACTERS_MAX)
 
 
 def _why(event: EntriesEvicted) -> str:
@@ -217,7 +234,8 @@ def _why(event: EntriesEvicted) -> str:
 def _request(event: RequestRecorded) -> str:
     shape = f"for {event.provider}" if event.provider else "flat"
     model = f" to {shortened(one_line(event.model), ID_CHARACTERS_MAX)}" if event.model else ""
-    return f"{event.messages} messages of version {event.of_version}, {shape}, sent{model}"
+    messages = counted(event.messages, "message")
+    return f"{messages} of version {event.of_version}, {shape}, sent{model}"
 
 
 def _dropped(event: ArtifactsHeld | ArtifactsDelivered | ArtifactsPutBack) -> str:

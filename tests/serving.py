@@ -4,7 +4,7 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,15 @@ class Served:
 
 
 @contextmanager
-def served(path: Path, *, host: str = "127.0.0.1") -> Iterator[Served]:
-    """The page of a store for the block; afterwards its thread has ended and its socket is closed."""
-    with ConversationStore(path, create=False, read_only=True) as store:
-        server = Server(store, name=path.name, host=host, port=0)
+def served(path: Path, *, host: str = "127.0.0.1", searches: bool = False) -> Iterator[Served]:
+    """The page of a store for the block; afterwards its thread has ended and its socket is closed.
+
+    With `searches` it has read models to search in.
+    """
+    with ExitStack() as stack:
+        store = stack.enter_context(ConversationStore(path, create=False, read_only=True))
+        models = stack.enter_context(store.read_models()) if searches else None
+        server = Server(store, name=path.name, host=host, port=0, read_models=models)
         running = threading.Event()
         thread = threading.Thread(target=server.run, args=(running.set,), daemon=True)
         thread.start()

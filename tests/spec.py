@@ -11,6 +11,12 @@ from typing import Any, Protocol, TypeVar
 from turnledger import ArtifactDropped, ConversationStore, DomainEvent
 
 CID = "c"
+OPEN: list[ConversationStore] = []
+"""The stores that were given, for the end of the test to close."""
+
+
+def new_place() -> str:
+    return ":memory:"
 
 
 def user(content: Any = "hello", **keys: Any) -> dict[str, Any]:
@@ -61,10 +67,11 @@ def short(message: dict[str, Any]) -> str:
 
 
 class Given:
-    """A store of its own in memory, with a past."""
+    """A store of its own, in memory unless a test says otherwise, with a past."""
 
     def __init__(self, past: Iterable[Any] = (), **settings: Any) -> None:
-        self.store = ConversationStore(":memory:", **settings)
+        self.store = ConversationStore(new_place(), **settings)
+        OPEN.append(self.store)
         self.outcome: Any = None
         self.events: list[DomainEvent] = []
         for messages in past:

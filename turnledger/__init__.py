@@ -22,14 +22,19 @@ from turnledger.domain.errors import (
     InvalidArgument,
     InvalidId,
     InvalidMessage,
+    MigrationRefused,
     NewerLog,
     NotAStore,
+    NotReadModels,
+    OutcomeUnknown,
+    PackageMissing,
     RequestNotFound,
     StoreBusy,
     StoreClosed,
     StoreDamaged,
     StoreFull,
     StoreNotFound,
+    StoreUnreachable,
     StoreUnwritable,
     TakeNotFound,
     TakeSettled,
@@ -59,6 +64,16 @@ from turnledger.domain.events import (
 from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
+from turnledger.infrastructure.migrating import Migration
+from turnledger.infrastructure.read_models import (
+    DifferingRow,
+    ReadModels,
+    ReadModelsReport,
+    Search,
+    SearchHit,
+    Standing,
+    Statistics,
+)
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
 from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
@@ -67,7 +82,7 @@ from turnledger.projections.diff import Diff, Difference
 from turnledger.projections.history import BufferChange, HeldChange, HistoryRow, SendableChange
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.sendable import Sendable, assemble, message_from_text, normalize
-from turnledger.store import ConversationStore
+from turnledger.store import ConversationStore, migrate
 
 __all__ = [
     "AppendResult",
@@ -96,6 +111,7 @@ __all__ = [
     "CorruptEvent",
     "Diff",
     "Difference",
+    "DifferingRow",
     "DomainEvent",
     "Drop",
     "EntriesEvicted",
@@ -117,24 +133,36 @@ __all__ = [
     "InvalidId",
     "InvalidMessage",
     "MessageAppended",
+    "Migration",
+    "MigrationRefused",
     "NewerLog",
     "Normalized",
     "NotAStore",
+    "NotReadModels",
+    "OutcomeUnknown",
+    "PackageMissing",
     "PlaceholderReplaced",
     "PutBackResult",
+    "ReadModels",
+    "ReadModelsReport",
     "RebuiltRequest",
     "RecordedRequest",
     "Refused",
     "RefusedArtifact",
     "RequestNotFound",
     "RequestRecorded",
+    "Search",
+    "SearchHit",
     "Sendable",
     "SendableChange",
+    "Standing",
+    "Statistics",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",
     "StoreFull",
     "StoreNotFound",
+    "StoreUnreachable",
     "StoreUnwritable",
     "SummaryInserted",
     "Take",
@@ -146,6 +174,7 @@ __all__ = [
     "WriteBackResult",
     "assemble",
     "message_from_text",
+    "migrate",
     "normalize",
     "repair_pairing",
 ]

@@ -242,6 +242,7 @@ class AsyncConversationStore:
     head = _read(ConversationStore.head)
     diff = _read(ConversationStore.diff)
     version = _read(ConversationStore.version)
+    read_models = _read(ConversationStore.read_models)
     verify = _read(ConversationStore.verify)
 
     @asynccontextmanager

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal, Self
 from uuid import uuid4
 
@@ -19,6 +18,7 @@ from turnledger.domain.delivering import HeldArtifact, HoldResult, PutBackResult
 from turnledger.domain.errors import (
     ConversationNotFound,
     InvalidArgument,
+    StoreNotFound,
     TakeSettled,
     TurnledgerError,
     VersionNotFound,
@@ -39,11 +39,15 @@ from turnledger.infrastructure.commands import (
     warn_of,
 )
 from turnledger.infrastructure.comparing import Station, diff, rows_of
+from turnledger.infrastructure.following import followed
 from turnledger.infrastructure.forking import forked
 from turnledger.infrastructure.heads import head_of
 from turnledger.infrastructure.inbox import inbox
 from turnledger.infrastructure.live import Live
-from turnledger.infrastructure.location import SYNCHRONOUS, Location
+from turnledger.infrastructure.location import SYNCHRONOUS
+from turnledger.infrastructure.migrating import Migration, Progress, migrated
+from turnledger.infrastructure.places import Opening, path_of, place_of
+from turnledger.infrastructure.read_models import ReadModels, beside
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
 from turnledger.infrastructure.requests import (
     RebuiltRequest,
@@ -79,21 +83,24 @@ def _new_id() -> str:
 
 
 class ConversationStore:
-    """A store of conversations in one SQLite file, or in memory.
+    """A store of conversations in one SQLite file, in memory, or on PostgreSQL.
 
-    `url` is a path, ":memory:" or a `sqlite:///path` URL. With `create=False` the file must exist, with
-    `read_only=True` nothing is ever written to it. `window` is the number of entries that the buffer of a
+    `url` is a path, ":memory:", a `sqlite:///path` or a `postgresql://user@host/database` URL (extra
+    `postgres`; docs/scaling.md). With `create=False` the store must exist, with `read_only=True` nothing is
+    ever written to it. `window` is the number of entries that the buffer of a
     new conversation keeps, `reused_ids` how a call under a known id is read ("compare", "drop" or
     "distinct"), `held_limits` what an execution may hold. `durability="normal"` may lose the last commits
     at a power cut. `timeout_s` bounds each call, retries included (0 tries once). `clock` returns an aware
     datetime, `new_id` a new unique text. `cache_bytes` bounds what is kept in memory of conversations.
+    `persistence_module` names any other persistence module of eventsourcing instead of a URL, with its own
+    `persistence_settings`.
 
     May be shared between threads; a forked child must open its own.
     """
 
     def __init__(
         self,
-        url: str | bytes | os.PathLike[str],
+        url: str | bytes | os.PathLike[str] | None = None,
         *,
         create: bool = True,
         read_only: bool = False,
@@ -105,6 +112,8 @@ class ConversationStore:
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
         cache_bytes: int = CACHE_BYTES,
+        persistence_module: str | None = None,
+        persistence_settings: Mapping[str, str] | None = None,
     ) -> None:
         if window is not None and (not isinstance(window, int) or isinstance(window, bool) or window < 1):
             raise InvalidArgument("window must be None or a whole number of entries from 1 up")
@@ -117,8 +126,9 @@ class ConversationStore:
         self._settings = Settings(
             window, checked_reused_ids(reused_ids), held_limits or HeldLimits(), clock, new_id
         )
-        location = Location(_path_of(url), create, read_only, SYNCHRONOUS[durability], float(timeout_s))
-        self._application = ConversationApplication(location, cache_bytes)
+        opening = Opening(create, read_only, durability, float(timeout_s))
+        found = place_of(url, opening, persistence_module, persistence_settings)
+        self._application = ConversationApplication(found.place, found.factory, cache_bytes)
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +137,7 @@ class ConversationStore:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file; every later call raises `StoreClosed`."""
+        """Lets go of the file or the server; every later call raises `StoreClosed`."""
         self._application.close()
 
     def append(
@@ -592,6 +602,22 @@ class ConversationStore:
         )
         return (summary(self._application, conversation_id) for conversation_id in ids)
 
+    def read_models(
+        self, path: str | bytes | os.PathLike[str] | None = None, *, create: bool = True
+    ) -> ReadModels:
+        """Tables for people with SQL that follow this store, in an SQLite file, or ":memory:".
+
+        Without `path` the file stands beside the store's. They are behind until `catch_up` or `follow` is
+        called on them; see `ReadModels`. The file can be thrown away: it is made again from the log. Raises
+        `NotReadModels` for a file that holds something else, with `create=False` `StoreNotFound` for none.
+        """
+        self._application.refuse_closed()
+        location = self._application.location
+        place = beside(location) if path is None else path_of(path)
+        if not create and place is not None and not place.exists():
+            raise StoreNotFound(f"there are no read models at {place}: 'turnledger follow' makes them")
+        return ReadModels(followed(self._application), place, timeout_s=location.timeout_s)
+
     def verify(
         self,
         conversation_id: str | None = None,
@@ -685,6 +711,23 @@ class ConversationStore:
         return self._application.reading(conversation_id, moment, whole=whole)
 
 
+def named(store: ConversationStore) -> str:
+    """Where a store is, as errors name it: a path, or a URL without its password."""
+    return store._application.location.place
+
+
+def migrate(
+    source: ConversationStore, target: ConversationStore, *, progress: Progress | None = None
+) -> Migration:
+    """Copies a store into another, of whichever database, event by event, and compares the digests.
+
+    `target` must be empty, or hold the beginning of `source`: what was stopped goes on. A conversation that
+    is damaged stays out, and is named. `progress` is called with the step, how many events are done, and of
+    how many. Raises `MigrationRefused` where the target holds something else; nothing is copied then.
+    """
+    return migrated(source._application, target._application, progress)
+
+
 def _check_range(after: Any, to: Any) -> None:
     _checked_version(after)
     if to is not None:
@@ -696,23 +739,3 @@ def _checked_version(value: Any) -> None:
         raise InvalidArgument(
             f"a version is a whole number from 0 up, and a time an aware datetime, not {value!r}"
         )
-
-
-def _path_of(url: Any) -> Path | None:
-    """The file that a path or URL names; None for a store in memory."""
-    try:
-        text = os.fspath(url)
-    except TypeError:
-        raise InvalidArgument(f"name the store by a path, ':memory:' or a URL, not {url!r}") from None
-    if isinstance(text, bytes):
-        text = os.fsdecode(text)
-    scheme, separator, rest = text.partition("://")
-    if separator and scheme != "sqlite":
-        raise InvalidArgument(f"this release opens sqlite:///path, not {scheme}://…")
-    if separator:
-        text = rest.removeprefix("/") or ":memory:"
-    if text == ":memory:":
-        return None
-    if not text.strip() or "\0" in text:
-        raise InvalidArgument("name the store by a path, ':memory:' or a sqlite:///path URL")
-    return Path(text).absolute()

@@ -12,6 +12,8 @@ from turnledger.domain.messages import SYSTEM_ROLES
 from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
 from turnledger.projections.parts import REASONING_TYPES, Part
+from turnledger.projections.providers.anthropic_blocks import sendable_blocks, sendable_result
+from turnledger.projections.providers.anthropic_shapes import GIVEN, IMAGE_TYPES, PARTS, SAID, SYSTEM
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.keeping import (
     ERROR_KEY,
@@ -21,22 +23,18 @@ from turnledger.projections.providers.keeping import (
     with_calls_left,
 )
 from turnledger.projections.providers.naming import call_ids, fitting_name
-from turnledger.projections.providers.table import own_shape, spelled
+from turnledger.projections.providers.shapes import fitting
+from turnledger.projections.providers.table import spelled
 from turnledger.projections.providers.turns import OPENING_TEXT, alternating
 
 NAME = "anthropic"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
-IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-_SHAPES = {
-    "text": frozenset(("type", "text", "cache_control", "citations")),
-    "image": frozenset(("type", "source", "cache_control", "transformations")),
-    "document": frozenset(("type", "source", "cache_control", "citations", "context", "title")),
-}
+IDS = "[a-zA-Z0-9_-]+"
 
 
 def rendered(items: list[Item]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The messages, and the keyword arguments of one request (beside the model and its limits)."""
-    ids = call_ids(items, "[a-zA-Z0-9_-]+", lambda digits: f"toolu_{digits[:24]}")
+    ids = call_ids(items, IDS, lambda digits: f"toolu_{digits[:24]}")
     system = [block for item in items if item.role in SYSTEM_ROLES for block in blocks_of(item, ids)]
     spoken = ((_side(item), blocks_of(item, ids)) for item in items if item.role not in SYSTEM_ROLES)
     turns = alternating(spoken, "user", {"type": "text", "text": OPENING_TEXT})
@@ -60,27 +58,25 @@ def blocks_of(item: Item, ids: Mapping[str, str]) -> list[Block]:
 
 def _own_blocks(item: Item, ids: Mapping[str, str]) -> list[Block] | None:
     """The blocks as they were imported, with the calls that are left; None where there are none."""
-    kept = _kept_blocks(item)
+    kept = kept_blocks(NAME, item.metadata)
     if kept is None:
         return None
-
-    def sent(call: Call, block: Block) -> Block:
-        return {**_call(call, ids), **block, "id": ids[call.call_id]}
-
-    return with_calls_left(copied(kept), item, lambda block: block["type"] == "tool_use", sent)
-
-
-def _kept_blocks(item: Item) -> list[Block] | None:
-    """The blocks that an import kept with a message, or None."""
-    blocks = kept_blocks(NAME, item.metadata)
-    return blocks if blocks and all(isinstance(block.get("type"), str) for block in blocks) else None
+    blocks = with_calls_left(
+        copied(kept),
+        item,
+        lambda block: block.get("type") == "tool_use",
+        lambda call, block: {**block, **_call(call, ids)},
+    )
+    return sendable_blocks(
+        blocks, SYSTEM if item.role in SYSTEM_ROLES else SAID if item.role == "assistant" else GIVEN
+    )
 
 
 def _result(item: Item, ids: Mapping[str, str]) -> Block:
     sent = {"type": "tool_result", "tool_use_id": ids[str(item.call_id)]}
-    kept = _kept_blocks(item)
-    if kept and kept[0]["type"] == "tool_result":
-        return {**copied(kept[0]), **sent}
+    (kept, *_) = kept_blocks(NAME, item.metadata) or [{}]
+    if kept.get("type") == "tool_result" and (own := sendable_result({**copied(kept), **sent})):
+        return own
     if isinstance(item.content, list):
         content: Any = _without_blanks(spelled(item, NAME, _spell))
     else:
@@ -105,16 +101,12 @@ def _trimmed(blocks: list[Block]) -> list[Block]:
 
 
 def _without_blanks(blocks: list[Block]) -> list[Block]:
-    return [block for block in blocks if block["type"] != "text" or _is_said(block.get("text"))]
-
-
-def _is_said(text: Any) -> bool:
-    return isinstance(text, str) and bool(text.strip())
+    return [block for block in blocks if block["type"] != "text" or block["text"].strip()]
 
 
 def _spell(part: Part) -> Block | None:
     """A part in Anthropic's words, None where it has none."""
-    own = own_shape(part, _SHAPES)
+    own: Block | None = fitting(part.given, PARTS)
     if own is not None:
         return own
     if part.kind == "text":

@@ -99,34 +99,41 @@ def _is_id(value: Any) -> bool:
 
 
 _ID = {"toolUseId": _is_id}  # a name has the same alphabet and length
-_BLOCK = Keys(
-    {
-        CALL: Keys(
-            {**_ID, "name": _is_id, "input": anything, "type": one_of("server_tool_use")},
-            ("toolUseId", "name", "input"),
-        ),
-        RESULT: Keys(
-            {**_ID, "content": [_INSIDE], STATUS: one_of("success", "error"), "type": said},
-            ("toolUseId", "content", "type"),
-        ),
-        REASONING: Keys(
-            {
-                "reasoningText": Keys({"text": text, "signature": text}, ("text",)),
-                "redactedContent": base64,
-            },
-            one=True,
-        ),
-        "cachePoint": Keys({"type": one_of("default"), "ttl": one_of("5m", "1h")}, ("type",)),
-        "guardContent": _GUARDED,
-        "citationsContent": Keys({"content": _TEXTS, "citations": [_CITATION]}, ("content",)),
-        "searchResult": _FOUND,
-        "toolAddition": _TOOL,
-        "toolRemoval": _TOOL,
-        **_MEDIA,
-        "text": said,
-    },
-    one=True,
-)
+_SHAPES: dict[str, Any] = {
+    CALL: Keys(
+        {**_ID, "name": _is_id, "input": anything, "type": one_of("server_tool_use")},
+        ("toolUseId", "name", "input"),
+    ),
+    RESULT: Keys(
+        {**_ID, "content": [_INSIDE], STATUS: one_of("success", "error"), "type": said},
+        ("toolUseId", "content", "type"),
+    ),
+    REASONING: Keys(
+        {
+            "reasoningText": Keys({"text": text, "signature": text}, ("text",)),
+            "redactedContent": base64,
+        },
+        one=True,
+    ),
+    "cachePoint": Keys({"type": one_of("default"), "ttl": one_of("5m", "1h")}, ("type",)),
+    "guardContent": _GUARDED,
+    "citationsContent": Keys({"content": _TEXTS, "citations": [_CITATION]}, ("content",)),
+    "searchResult": _FOUND,
+    "toolAddition": _TOOL,
+    "toolRemoval": _TOOL,
+    **_MEDIA,
+    "text": said,
+}
+
+
+def _one_of_these(*keys: str) -> Keys:
+    return Keys({key: _SHAPES[key] for key in keys}, one=True)
+
+
+_BOTH = ("cachePoint", "guardContent", "searchResult", "toolAddition", "toolRemoval")
+SYSTEM = _one_of_these("cachePoint", "guardContent", "text")
+GIVEN = _one_of_these(*_BOTH, *_MEDIA, "text")
+SAID = _one_of_these(CALL, RESULT, REASONING, "citationsContent", *_BOTH, "text")
 
 
 def is_call(block: Any) -> bool:
@@ -135,9 +142,9 @@ def is_call(block: Any) -> bool:
     return isinstance(inner, Mapping) and "type" not in inner
 
 
-def sendable_blocks(blocks: list[Any]) -> list[Block]:
+def sendable_blocks(blocks: list[Any], shape: Keys) -> list[Block]:
     """The blocks that fit, without blank texts; a break in the cache of nothing is none."""
-    found = [sound for block in blocks if (sound := _sound(block, _BLOCK)) is not None]
+    found = [sound for block in blocks if (sound := _sound(block, shape)) is not None]
     return found if any("cachePoint" not in block for block in found) else []
 
 

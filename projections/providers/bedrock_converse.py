@@ -18,9 +18,12 @@ from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.bedrock_blocks import (
     CALL,
     FORMATS,
+    GIVEN,
     REASONING,
     RESULT,
+    SAID,
     STATUS,
+    SYSTEM,
     is_call,
     sendable_blocks,
     sendable_inside,
@@ -32,12 +35,13 @@ from turnledger.projections.providers.turns import OPENING_TEXT, alternating
 
 NAME = "bedrock-converse"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
+IDS = "[a-zA-Z0-9_-]{1,64}"
 _NAME_MAX = 200
 
 
 def rendered(items: list[Item]) -> tuple[list[Block], dict[str, Any]]:
     """The messages, and the keyword arguments of one request (beside the model and its tools)."""
-    ids = call_ids(items, "[a-zA-Z0-9_-]{1,64}", lambda digits: f"tooluse_{digits[:24]}")
+    ids = call_ids(items, IDS, lambda digits: f"tooluse_{digits[:24]}")
     system = [block for item in items if item.role in SYSTEM_ROLES for block in blocks_of(item, ids)]
     spoken = ((_side(item), blocks_of(item, ids)) for item in items if item.role not in SYSTEM_ROLES)
     turns = alternating(spoken, "user", {"text": OPENING_TEXT})
@@ -62,7 +66,8 @@ def blocks_of(item: Item, ids: Mapping[str, str]) -> list[Block]:
         blocks = spelled(item, NAME, _spell) + [_call(call, ids) for call in item.calls]
     else:
         blocks = with_calls_left(copied(kept), item, is_call, lambda call, block: _call(call, ids, block))
-    blocks = sendable_blocks(blocks)
+    shape = SYSTEM if item.role in SYSTEM_ROLES else SAID if item.role == "assistant" else GIVEN
+    blocks = sendable_blocks(blocks, shape)
     return _trimmed(blocks) if item.role == "assistant" else _with_text(blocks)
 
 

@@ -21,8 +21,11 @@ from turnledger.projections.parts import MEDIA, Part
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.gemini_parts import (
     CALL,
+    GIVEN,
     RESPONSE,
+    SAID,
     SIGNATURE,
+    SYSTEM,
     is_call,
     sendable_part,
     sendable_parts,
@@ -96,15 +99,15 @@ def blocks_of(item: Item, calls: Mapping[str, Sent]) -> list[Block]:
     if item.role == "tool":
         return [_response(item, calls[str(item.call_id)])]
     kept = kept_blocks(NAME, item.metadata)
+    shape = SYSTEM if item.role in SYSTEM_ROLES else SAID if item.role == "assistant" else GIVEN
     if kept is None:
-        return sendable_parts(spelled(item, NAME, _spell)) + _unsigned(
-            [_call(one, calls) for one in item.calls]
-        )
+        said = sendable_parts(spelled(item, NAME, _spell), shape)
+        return said + _unsigned([_call(one, calls) for one in item.calls])
 
     def sent(call: Call, block: Block) -> Block:
         return {**block, **_named(block[CALL], calls[call.call_id])} if block else _call(call, calls)
 
-    return sendable_parts(with_calls_left(copied(kept), item, is_call, sent))
+    return sendable_parts(with_calls_left(copied(kept), item, is_call, sent), shape)
 
 
 def _without_ids(item: Item) -> Iterator[str]:

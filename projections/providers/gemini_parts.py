@@ -40,16 +40,16 @@ _DATA = {
     "toolResponse": Keys({"id": text, "toolType": text, "response": mapping}),
     "text": text,
 }
-_PART = Keys(
-    {
-        **_DATA,
-        "thought": truth,
-        SIGNATURE: base64,
-        "videoMetadata": Keys({"fps": number, "startOffset": text, "endOffset": text}),
-        "mediaResolution": Keys({"level": text, "numTokens": count}),
-        "partMetadata": mapping,
-    }
-)
+_BESIDE = {
+    "thought": truth,
+    SIGNATURE: base64,
+    "videoMetadata": Keys({"fps": number, "startOffset": text, "endOffset": text}),
+    "mediaResolution": Keys({"level": text, "numTokens": count}),
+    "partMetadata": mapping,
+}
+SYSTEM = Keys({"text": text, **_BESIDE})
+GIVEN = Keys({key: _DATA[key] for key in ("inlineData", "fileData", "text")} | _BESIDE)
+SAID = Keys({key: shape for key, shape in _DATA.items() if key != RESPONSE} | _BESIDE)
 DATA_KEYS = frozenset(_DATA)
 
 
@@ -57,20 +57,20 @@ def is_call(part: Any) -> bool:
     return isinstance(part, dict) and isinstance(part.get(CALL), dict)
 
 
-def sendable_parts(parts: list[Block]) -> list[Block]:
-    """The parts without those that hold nothing; none where all are thoughts."""
-    found = [sound for part in parts if (sound := _sound(part)) is not None]
+def sendable_parts(parts: list[Block], shape: Keys) -> list[Block]:
+    """The parts that this role may say, without those that hold nothing; none where all are thoughts."""
+    found = [sound for part in parts if (sound := _sound(part, shape)) is not None]
     return found if any(part.get("thought") is not True for part in found) else []
 
 
 def sendable_part(part: Block, data: Block) -> Block:
     """What stands in a part beside its data, with this data."""
-    return _beside(fitting(part, _PART)) | data
+    return _beside(fitting(part, SYSTEM)) | data
 
 
-def _sound(part: Block) -> Block | None:
+def _sound(part: Block, shape: Keys) -> Block | None:
     """A part as it can be sent, with one thing in it; None where it holds none."""
-    fits: Block = fitting(part, _PART)
+    fits: Block = fitting(part, shape)
     held = next((key for key in _DATA if key in fits and (key != "text" or fits[key])), None)
     if held is None:
         return {**_beside(fits), "text": ""} if SIGNATURE in fits else _in_words(part)

@@ -7,6 +7,7 @@ under the provider's name what only it knows, at the top what others can say too
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from turnledger.domain.messages import id_of_call
 from turnledger.domain.pairing import Call, Item
 
 BLOCKS_KEY, ERROR_KEY = "blocks", "is_error"
@@ -37,8 +38,7 @@ def declared_ids(item: Item) -> list[str | None]:
     """The ids of a turn's calls as declared, those dropped too; None for what is no id."""
     given = item.metadata.get("tool_calls")
     calls = given if isinstance(given, list | tuple) else ()
-    ids = [call.get("tool_call_id") for call in calls if isinstance(call, Mapping)]
-    return [one if isinstance(one, str) else None for one in ids]
+    return [id_of_call(call) for call in calls if isinstance(call, Mapping)]
 
 
 def with_calls_left(

@@ -12,25 +12,18 @@ from typing import Any
 from turnledger.domain.messages import SYSTEM_ROLES
 from turnledger.domain.pairing import Call, Item
 from turnledger.domain.values import copied
-from turnledger.projections.parts import Part, data_url, part_of, parts_of
+from turnledger.projections.parts import Part, data_url, parts_of
 from turnledger.projections.providers.arguments import arguments_json
+from turnledger.projections.providers.mistral_chunks import CHUNKS, SYSTEM_CHUNKS, sendable_chunks
 from turnledger.projections.providers.naming import call_ids, fitting_name
-from turnledger.projections.providers.table import own_shape, spelled
+from turnledger.projections.providers.shapes import fitting
+from turnledger.projections.providers.table import spelled
 
 NAME = "mistral"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
 CHUNKS_KEY, PREFIX_KEY = "chunks", "prefix"
 BRIDGE_TEXT = "(The user goes on.)"
 IDS = "[a-zA-Z0-9]{9}"
-_SHAPES = {
-    "text": frozenset(("type", "text")),
-    "image_url": frozenset(("type", "image_url")),
-    "document_url": frozenset(("type", "document_url", "document_name")),
-    "input_audio": frozenset(("type", "input_audio")),
-    "file": frozenset(("type", "file_id")),
-    "resource": frozenset(("type", "uri", "content")),
-    "resource_link": frozenset(("type", "uri", "metadata")),
-}
 
 Chunk = dict[str, Any]
 
@@ -75,37 +68,19 @@ def message_of(item: Item, ids: Mapping[str, str]) -> dict[str, Any]:
 
 def content_of(item: Item) -> Any:
     """A text, or chunks where the content is in parts."""
+    role = "system" if item.role in SYSTEM_ROLES else item.role
     kept = _kept(item.metadata).get(CHUNKS_KEY)
-    chunks = [copied(chunk) for chunk in kept if _is_own(chunk)] if isinstance(kept, list) else []
-    if chunks:
+    own = SYSTEM_CHUNKS if role == "system" else CHUNKS
+    if isinstance(kept, list) and (chunks := sendable_chunks(copied(kept), own)):
         return chunks
     if isinstance(item.content, str) or parts_of(item.content) is None:
         return item.text
-    role = "system" if item.role in SYSTEM_ROLES else item.role
     return spelled(replace(item, role=role), NAME, _spell) or ""
 
 
 def _kept(metadata: Mapping[Any, Any]) -> Mapping[str, Any]:
     known = metadata.get(NAME)
     return known if isinstance(known, Mapping) else {}
-
-
-def _is_own(chunk: Any) -> bool:
-    """Whether the service knows such a chunk."""
-    if not isinstance(chunk, Mapping):
-        return False
-    inner = {"thinking": chunk.get("thinking"), "reference": chunk.get("reference_ids")}
-    if chunk.get("type") in inner:
-        return isinstance(inner[chunk["type"]], list)
-    part = part_of(chunk)
-    return part is not None and _own(part) is not None
-
-
-def _own(part: Part) -> Chunk | None:
-    """The part as it was given, where it is one of Mistral's."""
-    own = own_shape(part, _SHAPES)
-    sound = own.get("input_audio") if own else None
-    return None if isinstance(sound, Mapping) else own
 
 
 def _call(call: Call, ids: Mapping[str, str]) -> dict[str, Any]:
@@ -116,7 +91,7 @@ def _call(call: Call, ids: Mapping[str, str]) -> dict[str, Any]:
 
 def _spell(part: Part) -> Chunk | None:
     """A part in Mistral's words, None where it has none."""
-    own = _own(part)
+    own: Chunk | None = fitting(part.given, CHUNKS)
     if own is not None:
         return own
     if part.kind == "text":

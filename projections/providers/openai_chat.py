@@ -6,35 +6,30 @@ from typing import Any
 
 from turnledger.domain.messages import id_of_call
 from turnledger.domain.pairing import Call, Item
-from turnledger.projections.parts import Part, data_url, parts_of
+from turnledger.projections.parts import Part, data_url, part_of, parts_of
 from turnledger.projections.providers.arguments import arguments_json
 from turnledger.projections.providers.naming import call_ids, fitting_name
-from turnledger.projections.providers.table import own_shape, spelled
+from turnledger.projections.providers.openai_chat_parts import CHAT_PARTS
+from turnledger.projections.providers.shapes import fitting
+from turnledger.projections.providers.table import spelled
 
 NAME = "openai-chat"
 RENDERING = 1  # another number whenever the same events come to be rendered in another way
 ROLE_KEY, PARTS_KEY = "openai_role", "parts"
-_BREAK = "prompt_cache_breakpoint"
-_SHAPES = {
-    "text": frozenset(("type", "text", _BREAK)),
-    "image_url": frozenset(("type", "image_url", _BREAK)),
-    "input_audio": frozenset(("type", "input_audio", _BREAK)),
-    "file": frozenset(("type", "file", _BREAK)),
-    "refusal": frozenset(("type", "refusal")),
-}
+IDS = ".{1,40}"
 _SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
 def rendered(items: list[Item]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The messages, with arguments as JSON text, and the keyword arguments of one request."""
-    ids = call_ids(items, ".{1,40}", lambda digits: f"call_{digits[:24]}")
+    ids = call_ids(items, IDS, lambda digits: f"call_{digits[:24]}")
     messages = [message_of(item, ids) for item in items]
     return messages, {"messages": messages}
 
 
 def message_of(item: Item, ids: Mapping[str, str]) -> dict[str, Any]:
     """One item, with the ids that are sent."""
-    message: dict[str, Any] = {"role": _role(item), "content": _content(item)}
+    message: dict[str, Any] = {"role": role_of(item), "content": _content(item)}
     if item.name is not None:
         message["name"] = fitting_name(item.name, r"[\s<|\\/>]", 64)
     if item.role == "assistant":
@@ -46,9 +41,10 @@ def message_of(item: Item, ids: Mapping[str, str]) -> dict[str, Any]:
     return message
 
 
-def _role(item: Item) -> str:
+def role_of(item: Item) -> str:
     """A system message that was imported from role `developer` goes back as that."""
-    return "developer" if item.metadata.get(ROLE_KEY) == "developer" else item.role
+    told = item.role == "system" and item.metadata.get(ROLE_KEY) == "developer"
+    return "developer" if told else item.role
 
 
 def _content(item: Item) -> Any:
@@ -89,8 +85,8 @@ def is_custom(call: Call, item: Item) -> bool:
 
 def _spell(part: Part) -> dict[str, Any] | None:
     """A part in OpenAI's words, None where it has none."""
-    own = own_shape(part, _SHAPES)
-    if own is not None and (own["type"] in ("text", "refusal") or isinstance(own.get(own["type"]), Mapping)):
+    own: dict[str, Any] | None = fitting(part.given, CHAT_PARTS)
+    if own is not None and part_of(own):
         return own
     if part.kind == "text":
         return {"type": "text", "text": part.text}

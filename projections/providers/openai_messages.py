@@ -29,6 +29,8 @@ def given_message(given: Mapping[str, Any]) -> Block | None:
     role, content = given.get("role"), given.get("content")
     if role == "assistant":
         return _assistant(given, content)
+    if role not in ("user", "system", "developer"):
+        return None
     about: Block = {"type": "message"} if given.get("type") == "message" else {}
     if isinstance(content, str):
         return {**about, "role": role, "content": content}

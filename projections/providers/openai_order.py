@@ -41,11 +41,11 @@ def accepted(items: Iterable[Block]) -> list[Block]:
 
 
 def _fit(item: Mapping[str, Any]) -> Block | None:
-    """What of an item fits its kind, None where that needs more; all of it where no kind is known."""
+    """What of an item fits its kind, None where that needs more or no kind is known; a message as it is."""
     kind = type_of(item)
-    if kind not in ITEMS:
+    if kind == "message":
         return {key: value for key, value in item.items() if value is not None}
-    fit: Block | None = fitting(dict(item), ITEMS[kind])
+    fit: Block | None = fitting(dict(item), ITEMS[kind]) if kind in ITEMS else None
     return None if fit is None else {**dict.fromkeys(NULLABLE.get(kind, ())), **fit}
 
 

@@ -15,7 +15,7 @@ from turnledger.domain.values import copied
 from turnledger.projections.providers.arguments import arguments_json
 from turnledger.projections.providers.keeping import Block, kept_blocks, with_calls_left
 from turnledger.projections.providers.naming import call_ids, fitting_name
-from turnledger.projections.providers.openai_chat import ROLE_KEY, is_custom
+from turnledger.projections.providers.openai_chat import IDS, ROLE_KEY, is_custom, role_of
 from turnledger.projections.providers.openai_items import CALLS, CUSTOM, FUNCTION, RESULTS, type_of
 from turnledger.projections.providers.openai_messages import given_message, given_parts, spell
 from turnledger.projections.providers.openai_order import accepted, is_sound
@@ -48,7 +48,7 @@ def rendered(items: list[Item]) -> tuple[list[Block], Block]:
 
 
 def _shortened(items: list[Item]) -> dict[str, str]:
-    return call_ids(items, ".{1,40}", lambda digits: f"call_{digits[:24]}")
+    return call_ids(items, IDS, lambda digits: f"call_{digits[:24]}")
 
 
 def _is_instruction(item: Item) -> bool:
@@ -103,6 +103,11 @@ def _is_call(item: Block) -> bool:
     return type_of(item) in CALLS
 
 
+def _is_done(item: Block) -> bool:
+    """Whether an item can stand in the assistant's turn."""
+    return item.get("role") == "assistant" if type_of(item) == "message" else type_of(item) not in RESULTS
+
+
 def _answered(item: Item) -> str:
     """The kind of call that a result answers in its own words; a function's where it has none."""
     (kept, *_) = _kept(item) or [{}]
@@ -111,7 +116,7 @@ def _answered(item: Item) -> str:
 
 
 def _turn(item: Item, context: _Context) -> Iterator[Block]:
-    kept = _kept(item)
+    kept = [one for one in _kept(item) if _is_done(one)]
     if item.text and not any(type_of(one) == "message" for one in kept):
         yield _message(item)
     for one in with_calls_left(kept, item, _is_call, lambda call, given: _call(call, given, context)):
@@ -147,7 +152,7 @@ def _message(item: Item) -> Block:
     kept = _kept(item)
     if item.role != "assistant" and kept and (given := given_message(kept[0])):
         return given
-    role = "developer" if item.metadata.get(ROLE_KEY) == "developer" else item.role
+    role = role_of(item)
     if not isinstance(item.content, list):
         return {"role": role, "content": item.text}
     if role == "assistant":

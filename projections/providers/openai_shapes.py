@@ -13,11 +13,8 @@ from turnledger.projections.providers.shapes import (
     one_of,
     text,
     truth,
+    whole,
 )
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _texts_by_name(value: Any) -> bool:
@@ -34,7 +31,7 @@ _CALLER = Kinds({"direct": _all(), "program": _all(caller_id=text)})
 _CALL = {"id": text, "call_id": text, "caller": _CALLER, "namespace": text}
 _CHECKS = [Keys({"id": text, "code": text, "message": text}, ("id",))]
 _KEYS = [text]
-_POINT = {"x": _whole, "y": _whole}
+_POINT = {"x": whole, "y": whole}
 _CLICK = Keys(
     {"type": text, "button": one_of("left", "right", "wheel", "back", "forward"), "keys": _KEYS, **_POINT},
     ("type", "button", "x", "y"),
@@ -49,7 +46,7 @@ _ACTION = Kinds(
         "move": _POINTED,
         "screenshot": _all(),
         "scroll": Keys(
-            {**_POINTED.shapes, "scroll_x": _whole, "scroll_y": _whole},
+            {**_POINTED.shapes, "scroll_x": whole, "scroll_y": whole},
             ("type", "x", "y", "scroll_x", "scroll_y"),
         ),
         "type": _all(text=text),
@@ -72,7 +69,7 @@ _PATCH = Kinds(
     }
 )
 _RAN = Keys(
-    {"stdout": text, "stderr": text, "outcome": Kinds({"exit": _all(exit_code=_whole), "timeout": _all()})},
+    {"stdout": text, "stderr": text, "outcome": Kinds({"exit": _all(exit_code=whole), "timeout": _all()})},
     ("stdout", "stderr", "outcome"),
 )
 _COMMANDS = Keys({"commands": [text], "max_output_length": count, "timeout_ms": count}, ("commands",))
@@ -97,17 +94,17 @@ _SCREENSHOT = Keys({"type": one_of("computer_screenshot"), "image_url": text, "f
 
 _ANNOTATION = Kinds(
     {
-        "file_citation": _all(file_id=text, filename=text, index=_whole),
-        "url_citation": _all(url=text, title=text, start_index=_whole, end_index=_whole),
+        "file_citation": _all(file_id=text, filename=text, index=whole),
+        "url_citation": _all(url=text, title=text, start_index=whole, end_index=whole),
         "container_file_citation": _all(
-            container_id=text, file_id=text, filename=text, start_index=_whole, end_index=_whole
+            container_id=text, file_id=text, filename=text, start_index=whole, end_index=whole
         ),
-        "file_path": _all(file_id=text, index=_whole),
+        "file_path": _all(file_id=text, index=whole),
     }
 )
-_LIKELY = {"token": text, "bytes": [_whole], "logprob": number}
+_LIKELY = {"token": text, "bytes": [whole], "logprob": number}
 _LIKELIEST = {**_LIKELY, "top_logprobs": [Keys(_LIKELY, tuple(_LIKELY))]}
-_BREAK = {
+BREAK = {
     "prompt_cache_breakpoint": Keys({"mode": one_of("explicit"), "ttl": one_of("30m", "12h")}, ("mode",))
 }
 DETAILS = ("auto", "low", "high", "original")
@@ -130,9 +127,9 @@ SAID = Kinds(
 
 GIVEN = Kinds(
     {
-        "input_text": Keys({"type": text, "text": text, **_BREAK}, ("type", "text")),
+        "input_text": Keys({"type": text, "text": text, **BREAK}, ("type", "text")),
         "input_image": Keys(
-            {"type": text, "detail": one_of(*DETAILS), "image_url": text, "file_id": text, **_BREAK},
+            {"type": text, "detail": one_of(*DETAILS), "image_url": text, "file_id": text, **BREAK},
             ("type",),
         ),
         "input_file": Keys(
@@ -143,7 +140,7 @@ GIVEN = Kinds(
                 "file_id": text,
                 "file_url": text,
                 "filename": text,
-                **_BREAK,
+                **BREAK,
             },
             ("type",),
         ),
@@ -268,9 +265,9 @@ ITEMS: Mapping[str, Keys] = {
             "output": text,
             "error": Kinds(
                 {
-                    "mcp_protocol_error": _all(code=_whole, message=text),
+                    "mcp_protocol_error": _all(code=whole, message=text),
                     "mcp_tool_execution_error": _all(content=anything),
-                    "http_error": _all(code=_whole, message=text),
+                    "http_error": _all(code=whole, message=text),
                 }
             ),
             "status": one_of("in_progress", "completed", "incomplete", "calling", "failed"),

@@ -7,13 +7,17 @@ So what is sent of a kept block is what fits; what a file held beyond that stays
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from turnledger.domain.values import copied
 from turnledger.projections.media import bytes_of
 
-Shape = Any  # a question asked of a value, a list of one shape, a `Keys` or `Kinds`
+Shape = Any  # a question asked of a value, a list of one shape, or one of these
 
 
 class Keys(NamedTuple):
-    """A map of these keys; without a `needed` one it does not fit. With `one` it is a union, of one key."""
+    """A map of these keys; without a `needed` one that may not be nothing it does not fit.
+
+    With `one` it is a union, of one key.
+    """
 
     shapes: Mapping[str, Shape]
     needed: tuple[str, ...] = ()
@@ -26,8 +30,20 @@ class Kinds(NamedTuple):
     shapes: Mapping[str, Keys]
 
 
+class OrNone(NamedTuple):
+    """A value under a key that may also be there as nothing."""
+
+    shape: Shape
+
+
+class Either(NamedTuple):
+    """The first of these that fits."""
+
+    shapes: tuple[Shape, ...]
+
+
 def fitting(value: Any, shape: Shape) -> Any:
-    """The value without what does not fit; None where nothing is left that would."""
+    """What of the value fits, sharing nothing with it; None where nothing is left that would."""
     if isinstance(shape, list):
         return _items(value, shape[0])
     if isinstance(shape, Keys):
@@ -35,7 +51,11 @@ def fitting(value: Any, shape: Shape) -> Any:
     if isinstance(shape, Kinds):
         kind = value.get("type") if isinstance(value, dict) else None
         return _map(value, shape.shapes[kind]) if isinstance(kind, str) and kind in shape.shapes else None
-    return value if shape(value) else None
+    if isinstance(shape, OrNone):
+        return fitting(value, shape.shape)
+    if isinstance(shape, Either):
+        return next((fit for one in shape.shapes if (fit := fitting(value, one)) is not None), None)
+    return copied(value) if shape(value) else None
 
 
 def _items(value: Any, shape: Shape) -> Any:
@@ -50,11 +70,17 @@ def _map(value: Any, shape: Keys) -> Any:
     fits = {
         key: inner
         for key, one in value.items()
-        if key in shape.shapes and (inner := fitting(one, shape.shapes[key])) is not None
+        if key in shape.shapes
+        and ((inner := fitting(one, shape.shapes[key])) is not None or _may_be_none(one, shape.shapes[key]))
     }
     if shape.one:
         fits = dict(list(fits.items())[:1])
+    fits |= {key: None for key in shape.needed if key not in fits and isinstance(shape.shapes[key], OrNone)}
     return fits if (fits or not shape.one) and all(key in fits for key in shape.needed) else None
+
+
+def _may_be_none(value: Any, shape: Shape) -> bool:
+    return value is None and isinstance(shape, OrNone)
 
 
 def text(value: Any) -> bool:
@@ -72,6 +98,10 @@ def truth(value: Any) -> bool:
 
 def number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def count(value: Any) -> bool:

@@ -75,9 +75,3 @@ def _degraded(
 
 def _blocks(parts: Sequence[Part], spell: Callable[[Part], Block | None]) -> list[Block]:
     return [block for part in parts if (block := spell(part)) is not None]
-
-
-def own_shape(part: Part, shapes: Mapping[str, frozenset[str]]) -> Block | None:
-    """The part as it was given, where its type and all its keys are the provider's own."""
-    keys = shapes.get(str(part.given.get("type")))
-    return dict(part.given) if keys is not None and part.given.keys() <= keys else None

@@ -30,9 +30,11 @@ def test_every_row_is_measured_and_told_with_its_ratio(row: str, tmp_path: Path)
 
 def test_two_processes_on_one_conversation_lose_nothing(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    arguments = ["--tiny", "--no-peers", "--only", "race", "--json", str(report), "--folder", str(tmp_path)]
-    done = CliRunner().invoke(main, arguments)
+    page = tmp_path / "report.md"
+    arguments = ["--tiny", "--no-peers", "--only", "race", "--json", str(report), "--markdown", str(page)]
+    done = CliRunner().invoke(main, [*arguments, "--folder", str(tmp_path)])
     assert done.exit_code == 0, done.output
+    assert page.read_text().splitlines()[2].endswith("| yes |")
     (line,) = json.loads(report.read_text())["lines"]
     assert line["met"], line["note"]
     assert not line["note"].startswith("0 tries")

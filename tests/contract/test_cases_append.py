@@ -10,17 +10,16 @@ from turnledger import ConversationStore
 
 
 @pytest.mark.parametrize("case", cases("append"), ids=names("append"))
-def test_an_append_ends_as_the_case_says(case: dict[str, Any], tmp_path: Path) -> None:
+def test_an_append_ends_as_the_case_says(case: dict[str, Any], place: Path | str) -> None:
     only(case, "steps", "expect", "window", "reused_ids")
     only(case["expect"], "buffer", "sibling_results_order")
-    path = tmp_path / "store.db"
     settings = {key: case[key] for key in ("window", "reused_ids") if key in case}
-    with ConversationStore(path, **settings) as store:
+    with ConversationStore(place, **settings) as store:
         for step in case["steps"]:
             only(step, "append", "expect")
             assert set(step["expect"]) == {"appended", "count"}
             run_append(store, "c", step)
         found = store.buffer("c")
         assert_messages(found, case["expect"]["buffer"], case["expect"].get("sibling_results_order"))
-    with ConversationStore(path) as reopened:
+    with ConversationStore(place) as reopened:
         assert reopened.buffer("c") == found

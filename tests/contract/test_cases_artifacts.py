@@ -5,13 +5,15 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.cases import as_json, cases, decoded, names, only
+from tests.postgres import executed
 from turnledger import ArtifactDropped, ConversationStore, HeldLimits
 
 DIES_BEFORE_COMMIT = """
@@ -21,10 +23,18 @@ path, execution, message, collected = *sys.argv[1:3], *map(json.loads, sys.argv[
 store = ConversationStore(path)
 insert = store._application.recorder.insert
 def insert_and_die(*args, **kwargs):
-    insert(*args, **kwargs)
+    if not path.startswith("postgresql:"):  # there it would be recorded
+        insert(*args, **kwargs)
     os._exit(9)
 store._application.recorder.insert = insert_and_die
 store.write_back("c", execution, message, artifacts=collected)
+"""
+
+
+TRIGGER = """
+CREATE FUNCTION {schema}.fail() RETURNS trigger LANGUAGE plpgsql AS
+    $body$ BEGIN RAISE EXCEPTION 'the write failed'; END $body$;
+CREATE TRIGGER failing AFTER INSERT ON {schema}.stored_events EXECUTE FUNCTION {schema}.fail()
 """
 
 
@@ -35,8 +45,8 @@ def plain(artifacts: Any) -> list[Any]:
 class Run:
     """One case on its way: the store, what was delivered and taken so far."""
 
-    def __init__(self, path: Path, bound: int | None) -> None:
-        self.path, self.bound = path, bound
+    def __init__(self, place: Path | str, bound: int | None) -> None:
+        self.place, self.bound = place, bound
         self.store = self.opened()
         self.delivered: list[Any] = []
         self.taken: list[Any] = []
@@ -45,7 +55,7 @@ class Run:
 
     def opened(self) -> ConversationStore:
         limits = HeldLimits(artifacts=self.bound) if self.bound else None
-        return ConversationStore(self.path, held_limits=limits)
+        return ConversationStore(self.place, held_limits=limits)
 
     def message(self) -> dict[str, Any]:
         self.turns += 1
@@ -105,27 +115,37 @@ class Run:
     def write_back(self, execution: str, given: dict[str, Any]) -> list[Any]:
         only(given, "collected", "fails")
         if given.get("fails"):
-            recorder = self.store._application.recorder
-            insert = recorder.insert
-
-            def insert_and_fail(*args: Any, **kwargs: Any) -> None:
-                insert(*args, **kwargs)
-                raise OSError("the write failed")
-
-            recorder.insert = insert_and_fail  # type: ignore[method-assign]
-            with pytest.raises(OSError, match="the write failed"):
+            with self.failing(), pytest.raises(OSError, match="the write failed"):
                 self.store.write_back("c", execution, self.message(), artifacts=decoded(given["collected"]))
-            recorder.insert = insert  # type: ignore[method-assign]
             return []
         result = self.store.write_back("c", execution, self.message(), artifacts=decoded(given["collected"]))
         self.delivered += plain(result.delivered)
         return plain(result.delivered)
 
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Whatever is inserted in the block is not recorded: on PostgreSQL the server itself fails."""
+        if isinstance(self.place, str):
+            executed(self.place, TRIGGER)
+            yield
+            executed(self.place, "DROP TRIGGER failing ON {schema}.stored_events")
+            return
+        recorder = self.store._application.recorder
+        insert = recorder.insert
+
+        def insert_and_fail(*args: Any, **kwargs: Any) -> None:
+            insert(*args, **kwargs)
+            raise OSError("the write failed")
+
+        recorder.insert = insert_and_fail  # type: ignore[method-assign]
+        yield
+        recorder.insert = insert  # type: ignore[method-assign]
+
     def crash(self, execution: str, given: dict[str, Any]) -> None:
         """Another process writes back, and dies when all is written and nothing is committed."""
         only(given, "collected", "after")
         assert given["after"] == "take"
-        told = [str(self.path), execution, json.dumps(self.message()), json.dumps(given["collected"])]
+        told = [str(self.place), execution, json.dumps(self.message()), json.dumps(given["collected"])]
         done = subprocess.run(
             [sys.executable, "-c", DIES_BEFORE_COMMIT, *told], check=False, capture_output=True
         )
@@ -133,10 +153,10 @@ class Run:
 
 
 @pytest.mark.parametrize("case", cases("artifacts"), ids=names("artifacts"))
-def test_artifacts_end_where_the_case_says(case: dict[str, Any], tmp_path: Path) -> None:
+def test_artifacts_end_where_the_case_says(case: dict[str, Any], place: Path | str) -> None:
     only(case, "steps", "expect", "bound")
     only(case["expect"], "delivered_total", "held", "taken_as_set", "exactly_once")
-    run = Run(tmp_path / "store.db", case.get("bound"))
+    run = Run(place, case.get("bound"))
     found: dict[str, Any] = {}
     for step in case["steps"]:
         found = run.step(step)
@@ -160,8 +180,8 @@ def test_artifacts_end_where_the_case_says(case: dict[str, Any], tmp_path: Path)
     run.store.close()
 
 
-def test_a_write_back_that_fails_after_taking_takes_nothing(tmp_path: Path) -> None:
-    run = Run(tmp_path / "store.db", None)
+def test_a_write_back_that_fails_after_taking_takes_nothing(place: Path | str) -> None:
+    run = Run(place, None)
     link = {"type": "link", "payload": {"n": 1}, "tool_call_id": "c1"}
     run.step({"hold": [link]})
     found = run.step({"write_back": {"collected": [], "fails": True}})

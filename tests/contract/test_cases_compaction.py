@@ -15,26 +15,25 @@ ROUNDS = 8
 
 @pytest.mark.parametrize("case", cases("compaction"), ids=names("compaction"))
 @pytest.mark.parametrize("turn", range(ROUNDS))
-def test_a_compaction_erases_no_append(case: dict[str, Any], turn: int, tmp_path: Path) -> None:
+def test_a_compaction_erases_no_append(case: dict[str, Any], turn: int, place: Path | str) -> None:
     only(case, "setup", "parallel", "expect", "open")
     only(case["expect"], "contains_once")
-    path = tmp_path / "store.db"
-    with ConversationStore(path) as store:
+    with ConversationStore(place) as store:
         for step in case["setup"]:
             run_append(store, "c", step)
-        raced(path, case["parallel"])
+        raced(place, case["parallel"])
         assert store.verify().ok
         for text in case["expect"]["contains_once"]:
             assert contents(store, "c").count(text) == 1
 
 
-def raced(path: Path, writers: list[list[dict[str, Any]]]) -> None:
+def raced(place: Path | str, writers: list[list[dict[str, Any]]]) -> None:
     together = threading.Barrier(len(writers))
     errors: list[BaseException] = []
 
     def write(steps: list[dict[str, Any]]) -> None:
         try:
-            with ConversationStore(path) as store:
+            with ConversationStore(place) as store:
                 together.wait()
                 for step in steps:
                     only(step, "append", "compact")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,13 @@ from tests.contract.cases import (
     only,
     run_append,
 )
+from tests.postgres import executed
 from turnledger import ConversationStore, CorruptEvent, MessageAppended, TurnledgerError
+from turnledger.infrastructure.log import Overtaken
 
 WRITES_AND_IS_KILLED = """
 import json, os, signal, sys
+from tests.postgres import executed
 from turnledger import ConversationStore
 store = ConversationStore(sys.argv[1])
 for messages in json.loads(sys.argv[2]):
@@ -38,12 +43,11 @@ ROUNDS = 4
 
 
 class Run:
-    def __init__(self, case: dict[str, Any], folder: Path) -> None:
-        self.case, self.folder = case, folder
-        self.path = folder / "store.db"
+    def __init__(self, case: dict[str, Any], folder: Path, place: Path | str) -> None:
+        self.case, self.folder, self.place = case, folder, place
         self.fault = case.get("fault", {})
         only(self.fault, "truncate_log_tail", "overwrite_record", "kill", "conflict_once_for_writer")
-        self.store = ConversationStore(self.path)
+        self.store = ConversationStore(self.place)
         self.appended: list[list[int]] = []
         self.salvaged: list[Any] = []
         self.damage: list[Any] = []
@@ -54,17 +58,21 @@ class Run:
         if "kill" in self.fault:
             assert self.fault["kill"] == "before the result is appended"
             told = json.dumps([step["append"] for step in steps])
-            command = [sys.executable, "-c", WRITES_AND_IS_KILLED, str(self.path), told]
+            command = [sys.executable, "-c", WRITES_AND_IS_KILLED, str(self.place), told]
             assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
             return
-        self.log_bytes = [self.wal().stat().st_size if self.wal().exists() else 0]
+        self.log_bytes = [self.logged_bytes()]
         for step in steps:
             only(step, "append", "expect")
             run_append(self.store, "c", step)
-            self.log_bytes.append(self.wal().stat().st_size)
+            self.log_bytes.append(self.logged_bytes())
 
     def wal(self) -> Path:
-        return self.path.with_name(self.path.name + "-wal")
+        path = Path(self.place)
+        return path.with_name(path.name + "-wal")
+
+    def logged_bytes(self) -> int:
+        return self.wal().stat().st_size if self.wal().exists() else 0
 
     def damage_it(self) -> None:
         if "truncate_log_tail" in self.fault:
@@ -80,25 +88,19 @@ class Run:
         """The files as they were when the machine stopped in the middle of the last append."""
         torn = self.folder / "torn"
         torn.mkdir()
-        for path in (self.path, self.wal()):
+        for path in (Path(self.place), self.wal()):
             shutil.copyfile(path, torn / path.name)
         self.store.close()
-        self.path = torn / self.path.name
+        self.place = torn / Path(self.place).name
         with self.wal().open("r+b") as file:
             file.truncate((self.log_bytes[-2] + self.log_bytes[-1]) // 2)
-        self.store = ConversationStore(self.path)
+        self.store = ConversationStore(self.place)
 
     def overwrite(self, index: int, with_bytes: str) -> None:
         byte, times = with_bytes.split(" x ")
         self.store.append("other", {"role": "user", "content": "unharmed"})
         messages = [event for event in self.store.events("c") if isinstance(event, MessageAppended)]
-        connection = sqlite3.connect(self.path)
-        with connection:
-            connection.execute(
-                "UPDATE stored_events SET state = ? WHERE originator_id = 'c' AND originator_version = ?",
-                (bytes.fromhex(byte) * int(times), messages[index].version),
-            )
-        connection.close()
+        overwritten(self.place, messages[index].version, bytes.fromhex(byte) * int(times))
 
     def parallel(self) -> None:
         writers = self.case.get("parallel", [])
@@ -121,7 +123,7 @@ class Run:
         assert not errors
 
     def writer(self, number: int, steps: list[dict[str, Any]], together: threading.Barrier) -> None:
-        with ConversationStore(self.path) as store:
+        with ConversationStore(self.place) as store:
             if any(step.get("open_early") for step in steps):
                 store.buffer("c")
             if self.fault.get("conflict_once_for_writer") == number:
@@ -145,7 +147,7 @@ class Run:
         def insert_or_conflict(*args: Any, **kwargs: Any) -> None:
             self.conflicts += 1
             if self.conflicts == 1:
-                raise sqlite3.IntegrityError("UNIQUE constraint failed: stored_events.originator_version")
+                raise Overtaken
             insert(*args, **kwargs)
 
         recorder.insert = insert_or_conflict  # type: ignore[method-assign]
@@ -165,7 +167,7 @@ class Run:
             )
             if step.get("reopen"):
                 self.store.close()
-                self.store = ConversationStore(self.path)
+                self.store = ConversationStore(self.place)
             if "read" in step:
                 assert step["read"] == "raises CorruptEvent"
                 with pytest.raises(CorruptEvent) as caught:
@@ -185,7 +187,7 @@ class Run:
     def append_after(self, step: dict[str, Any]) -> None:
         if step.get("second_connection"):
             try:
-                with ConversationStore(self.path, timeout_s=step.get("timeout_s", 5)) as second:
+                with ConversationStore(self.place, timeout_s=step.get("timeout_s", 5)) as second:
                     run_append(second, "c", step)
             except TimeoutError:
                 self.locked = True
@@ -269,8 +271,19 @@ class Run:
         return True
 
 
+def overwritten(place: Path | str, version: int, state: bytes) -> None:
+    statement = "UPDATE {}stored_events SET state = {} WHERE originator_id = 'c' AND originator_version = {}"
+    if isinstance(place, str):
+        executed(place, statement.format("{schema}.", "%s", "%s"), state, version)
+        return
+    with closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute(statement.format("", "?", "?"), (state, version))
+
+
 @pytest.mark.parametrize("case", cases("concurrency"), ids=names("concurrency"))
-def test_writers_and_faults_end_as_the_case_says(case: dict[str, Any], tmp_path: Path) -> None:
+def test_writers_and_faults_end_as_the_case_says(
+    case: dict[str, Any], tmp_path: Path, new_place: Callable[[], Path | str]
+) -> None:
     only(case, "setup", "parallel", "fault", "after", "expect")
     assert case.get("fault", {}).keys() <= {
         "truncate_log_tail",
@@ -278,10 +291,12 @@ def test_writers_and_faults_end_as_the_case_says(case: dict[str, Any], tmp_path:
         "kill",
         "conflict_once_for_writer",
     }
+    if "truncate_log_tail" in case.get("fault", {}) and isinstance(new_place(), str):
+        return  # the server's own log is the server's to repair
     for number in range(ROUNDS if len(case.get("parallel", ())) > 1 else 1):
         folder = tmp_path / str(number)
         folder.mkdir()
-        run = Run(case, folder)
+        run = Run(case, folder, new_place())
         run.setup()
         run.damage_it()
         run.parallel()

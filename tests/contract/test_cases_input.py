@@ -3,12 +3,14 @@
 import json
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.cases import as_json, assert_messages, cases, names, only, run_append
+from tests.postgres import executed
 from tests.sendable_check import encodes, why_not_openai, why_not_sendable
 from turnledger import ConversationStore
 
@@ -22,8 +24,15 @@ def strict(text: bytes) -> Any:
     return json.loads(text.decode("utf-8"), parse_constant=no_constant)
 
 
+def stored_states(place: Path | str) -> list[bytes]:
+    if isinstance(place, str):
+        return [row[0] for row in executed(place, "SELECT state FROM {schema}.stored_events")]
+    with closing(sqlite3.connect(place)) as connection:
+        return [bytes(row[0]) for row in connection.execute("SELECT state FROM stored_events")]
+
+
 @pytest.mark.parametrize("case", cases("input"), ids=names("input"))
-def test_odd_input_comes_out_as_the_case_says(case: dict[str, Any], tmp_path: Path) -> None:
+def test_odd_input_comes_out_as_the_case_says(case: dict[str, Any], place: Path | str) -> None:
     only(case, "steps", "expect")
     expect = case["expect"]
     only(
@@ -40,14 +49,13 @@ def test_odd_input_comes_out_as_the_case_says(case: dict[str, Any], tmp_path: Pa
         "stored_content_length",
     )
     assert expect["raises"] is False
-    path = tmp_path / "store.db"
-    with ConversationStore(path) as store:
-        for place, step in enumerate(case["steps"]):
+    with ConversationStore(place) as store:
+        for number, step in enumerate(case["steps"]):
             only(step, "append", "expect")
             started = time.perf_counter()
             run_append(store, "c", step)
-            assert place == 0 or time.perf_counter() - started < LATER_APPEND_S
-    with ConversationStore(path) as store:
+            assert number == 0 or time.perf_counter() - started < LATER_APPEND_S
+    with ConversationStore(place) as store:
         buffer = store.buffer("c")
         sendable = store.sendable("c")
         assert why_not_openai(store.sendable("c", provider="openai-chat").messages) is None
@@ -73,8 +81,6 @@ def test_odd_input_comes_out_as_the_case_says(case: dict[str, Any], tmp_path: Pa
         wanted = expect["stored_content_length"]
         assert len(buffer[wanted["index"]]["content"]) == wanted["length"]
     if "log_is_strict_json" in expect:
-        with sqlite3.connect(path) as connection:
-            rows = connection.execute("SELECT state FROM stored_events").fetchall()
-        connection.close()
-        assert rows
-        assert all(strict(bytes(row[0])) for row in rows) is expect["log_is_strict_json"]
+        states = stored_states(place)
+        assert states
+        assert all(map(strict, states)) is expect["log_is_strict_json"]

@@ -103,3 +103,8 @@ def test_chunks_that_are_none_are_not_sent(content: list[Any]) -> None:
 
 def test_a_conversation_with_its_chunks_is_guessed_though_its_calls_look_like_openais() -> None:
     assert guessed_format(MISTRAL) == "mistral"
+
+
+def test_mistral_s_thinking_is_not_taken_for_anthropic_s() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    assert guessed_format([{"role": "assistant", "content": [thinking]}]) == "mistral"

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlite_utils import Database
 
 from tests.contract.command_line import run
+from tests.judges.official import library
 from tests.samples import RESPONSES
 from turnledger import ConversationStore, ImportConflict, InvalidArgument
 from turnledger.importing import BadLine, Transcript, import_transcript, read_messages, read_transcripts
@@ -194,7 +196,7 @@ def test_a_file_is_read_while_it_is_written(tmp_path: Path) -> None:
 
 
 def test_the_sdk_s_own_file_is_read(tmp_path: Path) -> None:
-    agents = pytest.importorskip("agents", reason="the SDK's own file needs openai-agents (extra bench)")
+    agents = library("agents")
     path = tmp_path / "agents.db"
 
     async def write(session: Any) -> None:
@@ -349,8 +351,7 @@ def test_a_message_that_is_missing_from_a_thread_is_named(tmp_path: Path) -> Non
 
 
 def test_llm_s_own_log_is_read(tmp_path: Path) -> None:
-    llm = pytest.importorskip("llm", reason="llm's own log needs llm, which no extra brings")
-    sqlite_utils = pytest.importorskip("sqlite_utils")
+    llm = library("llm")
 
     class Parrot(llm.Model):  # type: ignore[misc, name-defined]
         model_id = "parrot"
@@ -360,7 +361,7 @@ def test_llm_s_own_log_is_read(tmp_path: Path) -> None:
             yield prompt.prompt.upper()
 
     conversation = Parrot().conversation()
-    with closing(sqlite_utils.Database(tmp_path / "logs.db")) as database:
+    with closing(Database(tmp_path / "logs.db")) as database:
         for text in ("hi", "there"):
             response = conversation.prompt(text, system="Be brief.")
             response.text()

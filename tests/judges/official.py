@@ -15,7 +15,7 @@ def library(name: str) -> Any:
     """The module, or a skip where it is not installed; in CI its absence is a failure."""
     if os.environ.get("CI"):
         return import_module(name)
-    return pytest.importorskip(name, reason=f"the judge needs {name}: pip install -e '.[dev]'")
+    return pytest.importorskip(name, reason=f"this needs {name}: pip install -e '.[dev]'")
 
 
 def list_of(shape: Any) -> Any:

@@ -543,7 +543,7 @@ def test_events_that_vanish_from_under_a_cache_are_found(tmp_path: Path) -> None
     path = written(tmp_path / "store.db", healing)
     with ConversationStore(path) as store:
         store.buffer("c")
-        with store._application.recorder.datastore.writing(store._application._deadline()) as log:
+        with store._application.recorder.datastore.writing(store._application.deadline()) as log:
             log.execute("DELETE FROM stored_events WHERE originator_version = 10")
         assert [(f.invariant, f.versions) for f in store.verify().findings] == [(PROJECTIONS, (10,))]
 

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from eventsourcing.persistence import StoredEvent
 
+from tests.postgres import advisory_locks, new_url
 from tests.system.processes import CALLS, assistant, contents, in_threads, result, started, told, user
 from turnledger import ConversationStore, DomainEvent, StoreBusy, StoreClosed
 from turnledger.infrastructure import storage
@@ -25,15 +26,21 @@ def store_path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-@pytest.fixture(name="store", params=["file", "memory"])
+@pytest.fixture(name="store", params=["file", "memory", "postgres"])
 def opened(request: pytest.FixtureRequest, path: Path) -> Iterator[ConversationStore]:
-    with ConversationStore(path if request.param == "file" else ":memory:") as opened_store:
+    places: dict[str, Callable[[], Path | str]]
+    places = {"file": lambda: path, "memory": lambda: ":memory:", "postgres": new_url}
+    with ConversationStore(places[request.param]()) as opened_store:
         yield opened_store
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Another connection holds the write lock."""
+def locked(path: Path | str) -> Iterator[None]:
+    """Another connection holds the lock that every writer needs."""
+    if isinstance(path, str):
+        with advisory_locks(path):
+            yield
+        return
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -41,15 +48,15 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def test_every_acknowledged_message_of_many_processes_and_threads_is_there_once_and_in_order(
-    path: Path,
+    place: Path | str,
 ) -> None:
-    ConversationStore(path).close()
-    writers = [started("write", path, process, THREADS, MESSAGES) for process in range(PROCESSES)]
+    ConversationStore(place).close()
+    writers = [started("write", place, process, THREADS, MESSAGES) for process in range(PROCESSES)]
     reports = [told(writer) for writer in writers]
     assert [report["raised"] for report in reports] == [[]] * PROCESSES
     acknowledged = Counter(tuple(pair) for report in reports for pair in report["acknowledged"])
     assert len(acknowledged) == PROCESSES * THREADS * MESSAGES
-    with ConversationStore(path) as store:
+    with ConversationStore(place) as store:
         found = {
             summary.conversation_id: contents(store, summary.conversation_id)
             for summary in store.conversations()
@@ -103,8 +110,8 @@ def test_two_user_turns_that_race_heal_a_call_once(store: ConversationStore) -> 
         assert sorted(contents(store, name)[3:]) == ["x", "y"]
 
 
-def test_a_reader_sees_what_another_store_has_committed_by_the_time_it_asks(path: Path) -> None:
-    with ConversationStore(path) as writer, ConversationStore(path) as reader:
+def test_a_reader_sees_what_another_store_has_committed_by_the_time_it_asks(place: Path | str) -> None:
+    with ConversationStore(place) as writer, ConversationStore(place) as reader:
         for n in range(20):
             writer.append("c", user(f"{n}"))
             assert contents(reader, "c")[-1] == f"{n}"
@@ -113,11 +120,11 @@ def test_a_reader_sees_what_another_store_has_committed_by_the_time_it_asks(path
             assert writer.version("c") == reader.version("c") == 2 * n + 3
 
 
-def test_a_reader_in_another_process_sees_a_commit_by_the_time_it_asks(path: Path) -> None:
-    with ConversationStore(path) as store:
+def test_a_reader_in_another_process_sees_a_commit_by_the_time_it_asks(place: Path | str) -> None:
+    with ConversationStore(place) as store:
         store.append("shared", user("first"))
         assert contents(store, "shared") == ["first"]
-        report = told(started("write", path, "p", 1, 6))
+        report = told(started("write", place, "p", 1, 6))
         shared = [text for name, text in report["acknowledged"] if name == "shared"]
         assert contents(store, "shared") == ["first", *shared]
 
@@ -152,7 +159,7 @@ def test_readers_and_writers_of_one_store_object_never_wait_for_each_other_for_e
     assert store.verify().ok
 
 
-def test_waiting_threads_are_served_in_the_order_in_which_they_came(path: Path) -> None:
+def test_waiting_threads_are_served_in_the_order_in_which_they_came(place: Path | str) -> None:
     """A lock without order once went back to the thread that had just let go of it."""
     counts = Counter[int]()
     end = time.monotonic() + 2
@@ -162,18 +169,18 @@ def test_waiting_threads_are_served_in_the_order_in_which_they_came(path: Path) 
             store.append(f"c{n}", user("x"))
             counts[n] += 1
 
-    with ConversationStore(path) as store:
+    with ConversationStore(place) as store:
         assert in_threads(*[lambda n=n: writer(n) for n in range(8)]) == []
     assert len(counts) == 8
     assert max(counts.values()) <= 3 * min(counts.values()) + 3
 
 
 def test_a_long_log_is_read_without_making_other_writers_wait(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ConversationStore(path) as store:
+    with ConversationStore(place) as store:
         store.append("long", [user(str(n)) for n in range(300)])
-    with ConversationStore(path) as cold, ConversationStore(path, timeout_s=0.5) as other:
+    with ConversationStore(place) as cold, ConversationStore(place, timeout_s=0.5) as other:
         decoded = cold._application.mapper.decoded
 
         def slowly(row: StoredEvent) -> DomainEvent:
@@ -192,11 +199,11 @@ def test_a_long_log_is_read_without_making_other_writers_wait(
 
 @pytest.mark.parametrize("timeout_s", [0, 0.2])
 def test_a_write_gives_up_after_its_timeout_records_nothing_and_the_next_one_works(
-    path: Path, timeout_s: float
+    place: Path | str, timeout_s: float
 ) -> None:
-    with ConversationStore(path, timeout_s=timeout_s) as store:
+    with ConversationStore(place, timeout_s=timeout_s) as store:
         store.append("c", user("before"))
-        with locked(path):
+        with locked(place):
             begun = time.monotonic()
             with pytest.raises(StoreBusy, match="nothing was recorded, try again"):
                 store.append("c", user("blocked"))
@@ -207,14 +214,14 @@ def test_a_write_gives_up_after_its_timeout_records_nothing_and_the_next_one_wor
         assert contents(store, "c") == ["before", "after"]
 
 
-def test_a_blocked_writer_blocks_no_reader(path: Path) -> None:
+def test_a_blocked_writer_blocks_no_reader(place: Path | str) -> None:
     def write() -> None:
         with pytest.raises(StoreBusy):
             store.append("c", user("x"))
 
-    with ConversationStore(path, timeout_s=3) as store:
+    with ConversationStore(place, timeout_s=3) as store:
         store.append("c", user("before"))
-        with locked(path):
+        with locked(place):
             blocked = threading.Thread(target=write)
             blocked.start()
             begun = time.monotonic()
@@ -226,7 +233,7 @@ def test_a_blocked_writer_blocks_no_reader(path: Path) -> None:
             blocked.join()
 
 
-def test_the_timeout_covers_the_queue_of_threads_behind_a_blocked_writer(path: Path) -> None:
+def test_the_timeout_covers_the_queue_of_threads_behind_a_blocked_writer(place: Path | str) -> None:
     waited_s: list[float] = []
 
     def blocked(n: int) -> None:
@@ -235,8 +242,8 @@ def test_the_timeout_covers_the_queue_of_threads_behind_a_blocked_writer(path: P
             store.append(f"c{n % 2}", user("x"))
         waited_s.append(time.monotonic() - begun)
 
-    with ConversationStore(path, timeout_s=0.4) as store:
-        with locked(path):
+    with ConversationStore(place, timeout_s=0.4) as store:
+        with locked(place):
             assert in_threads(*[lambda n=n: blocked(n) for n in range(10)]) == []
         assert max(waited_s) < 2.4  # one after the other they would take four seconds
         assert list(store.conversations()) == []
@@ -255,10 +262,10 @@ def test_a_lock_that_goes_away_in_time_is_waited_for(path: Path) -> None:
     holder.wait()
 
 
-def test_closing_a_store_at_work_lets_calls_finish_or_refuses_them(path: Path) -> None:
+def test_closing_a_store_at_work_lets_calls_finish_or_refuses_them(place: Path | str) -> None:
     for _ in range(10):
         acknowledged = Counter[str]()
-        store = ConversationStore(path)
+        store = ConversationStore(place)
         working = threading.Semaphore(0)
 
         def work(
@@ -284,10 +291,10 @@ def test_closing_a_store_at_work_lets_calls_finish_or_refuses_them(path: Path) -
                 working.acquire()
             store.close()
 
-        with ConversationStore(path) as before:
+        with ConversationStore(place) as before:
             earlier = {s.conversation_id: s.entries for s in before.conversations()}
         assert in_threads(close, *[lambda n=n, work=work: work(n) for n in range(6)]) == []
-        with ConversationStore(path) as after:
+        with ConversationStore(place) as after:
             now = {
                 s.conversation_id: s.entries - earlier.get(s.conversation_id, 0)
                 for s in after.conversations()
@@ -303,14 +310,14 @@ def test_a_closed_store_has_let_go_of_its_file(path: Path) -> None:
     assert sorted(found.name for found in path.parent.iterdir()) == [path.name]
 
 
-def test_many_processes_may_make_one_store_at_the_same_moment(path: Path) -> None:
-    openers = [started("open", path) for _ in range(4)]
+def test_many_processes_may_make_one_store_at_the_same_moment(place: Path | str) -> None:
+    openers = [started("open", place) for _ in range(4)]
     for opener in openers:
         assert opener.stdin is not None
         opener.stdin.write("go\n")
         opener.stdin.flush()
     assert [told(opener)["raised"] for opener in openers] == [[]] * 4
-    with ConversationStore(path) as store:
+    with ConversationStore(place) as store:
         assert contents(store, "c") == ["here"] * 16
         assert store.verify().ok
 
@@ -334,17 +341,17 @@ def test_a_store_that_is_made_while_another_looks_for_it_is_not_taken_for_a_fore
     maker.join()
 
 
-def test_many_threads_may_make_one_store_at_the_same_moment(tmp_path: Path) -> None:
-    for n in range(10):
-        path, together = tmp_path / f"{n}.db", threading.Barrier(6)
+def test_many_threads_may_make_one_store_at_the_same_moment(new_place: Callable[[], Path | str]) -> None:
+    for _ in range(10):
+        place, together = new_place(), threading.Barrier(6)
 
-        def opener(path: Path = path, together: threading.Barrier = together) -> None:
+        def opener(place: Path | str = place, together: threading.Barrier = together) -> None:
             together.wait()
-            with ConversationStore(path) as store:
+            with ConversationStore(place) as store:
                 store.append("c", user("here"))
 
         assert in_threads(*[opener] * 6) == []
-        with ConversationStore(path) as store:
+        with ConversationStore(place) as store:
             assert contents(store, "c") == ["here"] * 6
 
 

@@ -38,9 +38,9 @@ def test_what_a_store_knows_after_its_own_writes_is_what_their_events_give(seed:
 
 
 @pytest.fixture(name="two")
-def two_stores(tmp_path: Path) -> tuple[ConversationStore, ConversationStore]:
-    """Two stores on one file, both warm at the same version."""
-    ours, theirs = (ConversationStore(tmp_path / "c.db", durability="normal") for _ in range(2))
+def two_stores(place: Path | str) -> tuple[ConversationStore, ConversationStore]:
+    """Two stores on one log, both warm at the same version."""
+    ours, theirs = (ConversationStore(place, durability="normal") for _ in range(2))
     ours.append("c", [USER, TURN])
     theirs.append("c", {"role": "system", "content": "be kind"})
     ours.append("c", {"role": "system", "content": "be brief"})
@@ -76,9 +76,11 @@ def test_what_was_stale_is_refused_by_what_the_log_says_now_and_not_by_what_was_
         ours.append("c", USER, expected_version=known)
 
 
-def test_what_is_read_from_segments_counts_for_the_cache_as_what_is_read_from_events(tmp_path: Path) -> None:
+def test_what_is_read_from_segments_counts_for_the_cache_as_what_is_read_from_events(
+    place: Path | str,
+) -> None:
     """It counted for nothing, so that a process that only read kept every conversation for ever."""
-    path, ids = tmp_path / "c.db", [f"c{number}" for number in range(12)]
+    path, ids = place, [f"c{number}" for number in range(12)]
     with ConversationStore(path, durability="normal") as store:
         for conversation_id in ids:
             store.append(conversation_id, [USER] * 64)
@@ -94,9 +96,9 @@ def test_what_is_read_from_segments_counts_for_the_cache_as_what_is_read_from_ev
         assert len(store._application._cache) in (2, 3)
 
 
-def test_a_store_that_tries_once_writes_behind_what_another_wrote(tmp_path: Path) -> None:
+def test_a_store_that_tries_once_writes_behind_what_another_wrote(place: Path | str) -> None:
     """It took being overtaken for a try, and stayed as it was: every further write failed too."""
-    ours, theirs = (ConversationStore(tmp_path / "c.db", timeout_s=0) for _ in range(2))
+    ours, theirs = (ConversationStore(place, timeout_s=0) for _ in range(2))
     ours.append("c", USER)
     theirs.append("c", USER)
     assert ours.append("c", USER).count == 3

@@ -29,6 +29,7 @@ from hypothesis.stateful import (
 
 from tests.model import Call, Model, Report, frozen, frozen_arguments, read, read_call
 from tests.normalize_reference import read_id, reference
+from tests.postgres import need_server, new_url
 from tests.sendable_check import exactly, why_not_openai, why_not_sendable
 from tests.strategies import artifact_lists, batches, clashing_messages
 from turnledger import (
@@ -137,7 +138,7 @@ class Face(RuleBasedStateMachine):
     @initialize(window=st.sampled_from([None, None, 1, 2, 3, 5]))
     def begin(self, window: int | None) -> None:
         self.folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
-        self.path = Path(self.folder) / "store.db"
+        self.path = self.new_place()
         self.window, self.clock, self.made = window, Clock(), 0
         self.cid, self.forks = "c", 0
         self.stores = [self.opened(), self.opened()]
@@ -145,6 +146,9 @@ class Face(RuleBasedStateMachine):
         self.model = Model(window, LIMITS.artifacts, LIMITS.payload_bytes)
         self.left: list[str] = []
         self.begin_anew()
+
+    def new_place(self) -> Path | str:
+        return Path(self.folder) / "store.db"
 
     def begin_anew(self) -> None:
         """Forgets what is known of one conversation."""
@@ -725,6 +729,18 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_whole_face_does_what_the_plain_list_model_says() -> None:
     run_state_machine_as_test(Face, settings=PROFILE)
+
+
+class FaceOnPostgres(Face):
+    """Two stores on one schema of a server, and the model."""
+
+    def new_place(self) -> str:
+        return new_url()
+
+
+def test_the_whole_face_does_the_same_on_postgres() -> None:
+    need_server()
+    run_state_machine_as_test(FaceOnPostgres, settings=settings(PROFILE, max_examples=8))
 
 
 @pytest.mark.soak

@@ -516,6 +516,7 @@ def test_a_call_that_records_nothing_does_not_use_its_key() -> None:
     past.when(user("other"), idempotency_key="k").then(HEALED, APPENDED)
 
 
+@pytest.mark.memory_only
 def test_the_newest_ten_thousand_keys_are_remembered() -> None:
     past = Given(durability="normal")
     for number in range(10_001):

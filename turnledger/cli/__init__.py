@@ -6,14 +6,17 @@ from turnledger.cli.artifacts import held, takes
 from turnledger.cli.comparing import diff
 from turnledger.cli.demo import demo
 from turnledger.cli.doctor import doctor
+from turnledger.cli.following import follow
 from turnledger.cli.forking import compact, fork
 from turnledger.cli.heads import head
 from turnledger.cli.inbox import inbox
+from turnledger.cli.migrating import migrate_
 from turnledger.cli.mistakes import Commands
 from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
 from turnledger.cli.replaying import replay
 from turnledger.cli.requests import requests
+from turnledger.cli.searching import search, stats
 from turnledger.cli.serving import serve
 from turnledger.cli.transfer import export, import_
 from turnledger.cli.verifying import verify
@@ -52,5 +55,6 @@ def main(ctx: click.Context) -> None:
 for command in (
     *(demo, append, show, log, held, takes, import_, export, doctor, verify),
     *(diff, replay, requests, fork, compact, inbox, head, serve),
+    *(follow, search, stats, migrate_),
 ):
     main.add_command(command)

@@ -22,20 +22,25 @@ def _remember(ctx: click.Context, parameter: click.Parameter, value: str | None)
 
 store_option: Decorator = click.option(
     "--store",
-    metavar="PATH",
+    metavar="STORE",
     envvar=STORE_VARIABLE,
     expose_value=False,
     callback=_remember,
-    help=f"The store to work on, a file. [or: {STORE_VARIABLE}]",
+    help=f"The store to work on: a file, or a postgresql:// URL. [or: {STORE_VARIABLE}]",
 )
 store_option_here: Decorator = click.option(
-    "--store", metavar="PATH", expose_value=False, callback=_remember, help="The same, given here."
+    "--store", metavar="STORE", expose_value=False, callback=_remember, help="The same, given here."
 )
 expected_version_option: Decorator = click.option(
     "--expected-version",
     type=click.IntRange(min=0),
     metavar="VERSION",
     help="Refuse if the buffer has changed since.",
+)
+read_models_option: Decorator = click.option(
+    "--read-models",
+    metavar="FILE",
+    help="The file of the read models.  [default: beside the store, chats-read.db for chats.db]",
 )
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -49,7 +54,7 @@ def store_path() -> str | None:
 def _named() -> str:
     path = store_path()
     if not path:
-        raise click.ClickException(f"no store is named: give --store PATH, or set {STORE_VARIABLE}")
+        raise click.ClickException(f"no store is named: give --store FILE, or set {STORE_VARIABLE}")
     return path
 
 

@@ -1,7 +1,8 @@
 """`show` and `log`: a conversation as it is or was, and what happened in it."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from turnledger.cli.screen import Screen, print_json_list, stamp
 from turnledger.domain.errors import VersionNotFound
 from turnledger.domain.events import DomainEvent
 from turnledger.infrastructure.lines import told
+from turnledger.infrastructure.reading import ConversationSummary
 from turnledger.projections.legible import counted, legible
 from turnledger.projections.timeline import Timeline, TimelineLine
 from turnledger.store import ConversationStore
@@ -28,6 +30,7 @@ The shape is the stored buffer, the flat list that a model is sent, or what a cl
 \b
 Examples:
   turnledger show
+  turnledger show --after cats --limit 50
   turnledger show cats --at 41 --as flat
   turnledger show cats --at 2026-05-01T12:00:00Z --json
 """
@@ -49,16 +52,26 @@ Examples:
     "--as", "shape", type=click.Choice(SHAPES), default="stored", show_default=True, help="The shape."
 )
 @click.option("--full", is_flag=True, help="Cut nothing short.")
+@click.option("--after", metavar="ID", help="List only conversations behind this one.")
+@click.option("--limit", type=click.IntRange(min=1), help="List so many conversations at most.")
 @json_option
 @store_option_here
 def show(
-    conversation_id: str | None, at: int | datetime | None, shape: str, full: bool, as_json: bool
+    conversation_id: str | None,
+    at: int | datetime | None,
+    shape: str,
+    full: bool,
+    after: str | None,
+    limit: int | None,
+    as_json: bool,
 ) -> None:
     with store_to_read() as store:
         if conversation_id is None:
             if at is not None:
                 raise click.UsageError("--at needs the ID of a conversation")
-            _list(store, as_json)
+            _list(islice(store.conversations(after=after), limit), as_json)
+        elif after is not None or limit is not None:
+            raise click.UsageError("--after and --limit are for the list of conversations: leave the ID out")
         elif as_json:
             print_json_list(_messages(store, conversation_id, at, shape))
         else:
@@ -73,12 +86,12 @@ def _messages(
     return store.wire(conversation_id, at=at) if shape == "wire" else store.buffer(conversation_id, at=at)
 
 
-def _list(store: ConversationStore, as_json: bool) -> None:
+def _list(conversations: Iterable[ConversationSummary], as_json: bool) -> None:
     if as_json:
-        print_json_list(store.conversations())
+        print_json_list(conversations)
         return
     screen = Screen()
-    for found in store.conversations():
+    for found in conversations:
         screen.line(
             (legible(found.conversation_id), "bold"),
             f"  version {found.version:,}, {counted(found.entries, 'entry', 'entries')}",

@@ -1,14 +1,18 @@
 """`serve`: the page of a store, in a browser on this machine."""
 
 import webbrowser
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from turnledger.cli.mistakes import complain
-from turnledger.cli.options import store_option_here, store_path, store_to_read
+from turnledger.cli.options import read_models_option, store_option_here, store_to_read
+from turnledger.domain.errors import InvalidArgument, StoreNotFound
+from turnledger.infrastructure.read_models import ReadModels
 from turnledger.projections.legible import legible
+from turnledger.store import ConversationStore, named
 
 PORT = 8300
 NEEDED = ("jinja2", "starlette", "uvicorn")
@@ -16,7 +20,7 @@ NEEDED = ("jinja2", "starlette", "uvicorn")
 _HELP = """Serve a page that shows the store's conversations, their events and every earlier state.
 
 It reads only, and listens on this machine only unless --host says otherwise; whoever can reach it can read
-every conversation. Ctrl+C stops it.
+every conversation. Ctrl+C stops it. Where there are read models ('turnledger follow') it searches in them.
 
 \b
 Examples:
@@ -35,16 +39,21 @@ Examples:
     help="The port; 0 takes a free one.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@read_models_option
 @store_option_here
-def serve(host: str, port: int, opens: bool) -> None:
+def serve(host: str, port: int, opens: bool, read_models: str | None) -> None:
     require_web()
     from turnledger.web.security import is_loopback  # noqa: PLC0415
     from turnledger.web.serving import Server  # noqa: PLC0415
 
-    with store_to_read() as store:
-        path = store_path() or ""
+    with ExitStack() as stack:
+        store = stack.enter_context(store_to_read())
+        models = _read_models(store, read_models)
+        if models is not None:
+            stack.enter_context(models)
+        path = legible(named(store))
         try:
-            server = Server(store, name=legible(Path(path).name), host=host, port=port)
+            server = Server(store, name=Path(path).name, host=host, port=port, read_models=models)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise click.ClickException(
@@ -52,8 +61,18 @@ def serve(host: str, port: int, opens: bool) -> None:
             ) from error
         if not is_loopback(host):
             complain(f"whoever can reach {server.address} can read every conversation of {path}")
-        click.echo(f"{legible(path)} is shown at {server.address}; Ctrl+C stops that")
+        click.echo(f"{path} is shown at {server.address}; Ctrl+C stops that")
         server.run(lambda: webbrowser.open(server.address) if opens else None)
+
+
+def _read_models(store: ConversationStore, named: str | None) -> ReadModels | None:
+    """The read models to search in: those that are named, or stand beside the store already."""
+    try:
+        return store.read_models(named, create=named is not None)
+    except (StoreNotFound, InvalidArgument):
+        if named is not None:
+            raise
+        return None
 
 
 def require_web() -> None:

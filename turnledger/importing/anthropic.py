@@ -77,9 +77,15 @@ def _metadata(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def marks(message: Mapping[str, Any]) -> bool:
-    content = message.get("content")
+    content = message.get("content") if "role" in message else None
     blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-    return any(block.get("type") in _MARKS or _is_sourced(block) for block in blocks)
+    return any(_is_own(block) for block in blocks)
+
+
+def _is_own(block: Mapping[str, Any]) -> bool:
+    if block.get("type") == "thinking" and isinstance(block.get("thinking"), list):
+        return False  # Mistral's
+    return block.get("type") in _MARKS or _is_sourced(block)
 
 
 def _is_sourced(block: Mapping[str, Any]) -> bool:

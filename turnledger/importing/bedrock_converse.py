@@ -123,7 +123,7 @@ def without_bytes(value: Any, levels: int = LEVELS_MAX) -> Any:
 
 
 def marks(message: Mapping[str, Any]) -> bool:
-    content = message.get("content")
+    content = message.get("content") if "role" in message else None
     return isinstance(content, list) and any(
         isinstance(block, Mapping) and "type" not in block and _is_converse(block) for block in content
     )

@@ -83,8 +83,10 @@ def _call(part: Part, index: int, place: int, unanswered: Unanswered) -> dict[st
 
 def _result(part: Part, unanswered: Unanswered) -> dict[str, Any]:
     attachments, output = part.get("attachments"), part.get("output")
-    shown = [{"type": "attachment", "attachment": one} for one in attachments or ()]
-    metadata: dict[str, Any] = {NAME: beyond(part, ("type", "output", "tool_call_id", "attachments"))}
+    listed = attachments if isinstance(attachments, list) else []
+    shown = [{"type": "attachment", "attachment": one} for one in listed]
+    taken = ("type", "output", "tool_call_id", *(["attachments"] if shown else []))
+    metadata: dict[str, Any] = {NAME: beyond(part, taken)}
     failed = {ERROR_KEY: True} if part.get("exception") else {}
     return {
         "role": "tool",

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from turnledger.infrastructure.read_models import ReadModels
 from turnledger.store import ConversationStore
 from turnledger.web.addresses import AsWritten, ConversationSegment
 from turnledger.web.faults import answering, fault_page
@@ -17,9 +18,14 @@ from turnledger.web.views import Views
 register_url_convertor("conversation", ConversationSegment())
 
 
-def application(store: ConversationStore, *, name: str, host: str = "127.0.0.1") -> ASGIApp:
-    """The page of a store that is called `name` there, for a server that listens on `host`."""
-    views = Views(store, name)
+def application(
+    store: ConversationStore, *, name: str, host: str = "127.0.0.1", read_models: ReadModels | None = None
+) -> ASGIApp:
+    """The page of a store that is called `name` there, for a server that listens on `host`.
+
+    With `read_models` it searches in them.
+    """
+    views = Views(store, name, read_models)
     of = "/c/{conversation:conversation}"
     routes = [
         Route("/", answering(views.index)),

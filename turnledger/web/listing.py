@@ -1,13 +1,22 @@
 """The list of conversations, a page of it: what each is called, how long it is, what waits in it."""
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from turnledger.domain.errors import ConversationNotFound, TurnledgerError
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    NotReadModels,
+    StoreBusy,
+    StoreDamaged,
+    TurnledgerError,
+)
+from turnledger.infrastructure.read_models import ReadModels
 from turnledger.infrastructure.reading import ConversationSummary
 from turnledger.projections.inbox import Kind
 from turnledger.projections.legible import legible
@@ -19,6 +28,7 @@ log = logging.getLogger("turnledger")
 
 ROWS = 50
 REMEMBERED = 5_000
+CATCHING_UP_S = 1.0
 _WAITING: Mapping[Kind, tuple[str, str]] = {
     "call": ("open call", "open calls"),
     "placeholder": ("placeholder", "placeholders"),
@@ -52,16 +62,35 @@ class Page:
 class Listing:
     """Makes pages, and remembers what waited in a conversation until that has grown."""
 
-    def __init__(self, store: ConversationStore) -> None:
+    def __init__(self, store: ConversationStore, read_models: ReadModels | None = None) -> None:
         self._store = store
+        self._read_models = read_models
+        self._searching = threading.Lock()
         self._marks: dict[str, tuple[int, tuple[Mark, ...]]] = {}
 
     def page(self, saying: str = "", after: str | None = None) -> Page:
         """Those behind `after`; with `saying` those whose id or messages hold it."""
-        found = list(islice(self._store.conversations(after=after, saying=saying.strip() or None), ROWS + 1))
+        found = self._found(saying.strip(), after)
         rows = [self._row(one) for one in found[:ROWS]]
         more = listed(saying, rows[-1].conversation_id) if len(found) > ROWS else None
         return Page(rows, saying, more)
+
+    def _found(self, saying: str, after: str | None) -> Sequence[ConversationSummary]:
+        """One more than a page has; searched for in the read models, or in the log where there are none."""
+        if saying and self._read_models is not None:
+            try:
+                return self._searched(self._read_models, saying, after)
+            except (NotReadModels, StoreDamaged) as error:
+                log.warning("the log is searched without read models: %s", error)
+        return list(islice(self._store.conversations(after=after, saying=saying or None), ROWS + 1))
+
+    def _searched(
+        self, read_models: ReadModels, saying: str, after: str | None
+    ) -> Sequence[ConversationSummary]:
+        with self._searching:
+            with suppress(StoreBusy):  # another follower is at it
+                read_models.catch_up(within_s=CATCHING_UP_S)
+            return read_models.conversations(saying=saying, after=after, limit=ROWS + 1)
 
     def _row(self, one: ConversationSummary) -> ListRow:
         return ListRow(

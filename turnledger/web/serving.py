@@ -6,6 +6,7 @@ from contextlib import closing
 
 import uvicorn
 
+from turnledger.infrastructure.read_models import ReadModels
 from turnledger.store import ConversationStore
 from turnledger.web.app import application
 
@@ -15,10 +16,18 @@ PATIENCE_S = 2
 class Server:
     """The page of a store, on a socket that listens; `run` serves until it is interrupted or `stop`ped."""
 
-    def __init__(self, store: ConversationStore, *, name: str, host: str, port: int) -> None:
+    def __init__(
+        self,
+        store: ConversationStore,
+        *,
+        name: str,
+        host: str,
+        port: int,
+        read_models: ReadModels | None = None,
+    ) -> None:
         self._socket = _listening(host, port)
         config = uvicorn.Config(
-            application(store, name=name, host=host),
+            application(store, name=name, host=host, read_models=read_models),
             log_level="warning",
             access_log=False,
             server_header=False,

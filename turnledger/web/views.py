@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from turnledger.domain.errors import CorruptEvent, InvalidArgument, NewerLog
 from turnledger.domain.events import DomainEvent
+from turnledger.infrastructure.read_models import ReadModels
 from turnledger.projections.consequences import consequences
 from turnledger.projections.legible import legible
 from turnledger.projections.moment import Moment
@@ -41,11 +42,11 @@ PANELS: Mapping[str, Callable[[Moment, int | None], Panel]] = {
 class Views:
     """The views of one store."""
 
-    def __init__(self, store: ConversationStore, name: str) -> None:
+    def __init__(self, store: ConversationStore, name: str, read_models: ReadModels | None = None) -> None:
         self._store = store
         self._name = name
         self._tracks = Tracks(store)
-        self._listing = Listing(store)
+        self._listing = Listing(store, read_models)
 
     def index(self, request: Request) -> Response:
         """The list of conversations."""

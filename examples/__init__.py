@@ -1,0 +1,1 @@
+"""Programs that use turnledger as it is meant to be used."""

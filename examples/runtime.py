@@ -1,0 +1,200 @@
+"""A reference runtime: a tool loop with pauses, artifacts and crash recovery, over any callable model.
+
+It keeps nothing of its own. Every step is appended before the next one depends on it, so that a process
+that dies anywhere is followed by another that reads where things stand and goes on: `Runtime.go_on`. What the
+model sees is `sendable`; what is held for a paused run is delivered by the write that ends it (RT-TOOL-7).
+
+    python examples/runtime.py chat.db "Where is my parcel?"      asks, and perhaps pauses
+    python examples/runtime.py chat.db --answer yes               answers the question of a paused run
+    python examples/runtime.py chat.db --go-on                    goes on after a crash
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from turnledger import ConversationStore, Entry, IdempotencyConflict, VersionConflict
+
+Message = dict[str, Any]
+Model = Callable[[list[Message]], Message]
+
+
+class NeedsAnswer(Exception):
+    """A tool raises it where a human must answer first; the answer becomes the call's result."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool gives: the result that the model reads, and artifacts for the client."""
+
+    content: Any
+    artifacts: tuple[dict[str, Any], ...] = ()
+
+
+Tool = Callable[[Mapping[str, Any]], Outcome]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The run ended: what the assistant said, and the artifacts that were delivered with it."""
+
+    text: str
+    artifacts: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Paused:
+    """The run waits for a human's answer to the question of a call."""
+
+    call_id: str
+    question: str
+
+
+class Runtime:
+    """Runs conversations of a store. Any number of processes may have one on the same store."""
+
+    def __init__(
+        self, store: ConversationStore, model: Model, tools: Mapping[str, Tool], steps_max: int = 20
+    ) -> None:
+        self.store = store
+        self.model = model
+        self.tools = tools
+        self.steps_max = steps_max
+
+    def ask(self, conversation_id: str, text: str) -> Answer | Paused:
+        """A user says something: a new run. What an earlier run left unanswered is healed by the store."""
+        run = uuid4().hex
+        message = {"role": "user", "content": text}
+        self.store.append(
+            conversation_id, message, execution_id=run, turn_id=run, idempotency_key=f"{run}/ask"
+        )
+        return self._run(conversation_id, run)
+
+    def answer(self, conversation_id: str, call_id: str, text: str) -> Answer | Paused:
+        """A human answers the question of a paused run, in whichever process, however much later."""
+        run = self._newest_run(conversation_id)
+        result = {"role": "tool", "tool_call_id": call_id, "content": text}
+        self.store.append(conversation_id, result, execution_id=run, turn_id=run)
+        return self._run(conversation_id, run)
+
+    def go_on(self, conversation_id: str) -> Answer | Paused:
+        """After a crash: goes on where the log ends. Calls without a result are made again."""
+        return self._run(conversation_id, self._newest_run(conversation_id))
+
+    def _run(self, conversation_id: str, run: str) -> Answer | Paused:
+        for _ in range(self.steps_max):
+            last = self.store.entries(conversation_id)[-1]
+            if last.role == "assistant" and not last.metadata.get("tool_calls"):
+                return self._ended(conversation_id, run, last)
+            paused = self._make_open_calls(conversation_id, run)
+            if paused:
+                return paused
+            with suppress(VersionConflict, IdempotencyConflict):  # another process was first: look again
+                self._ask_model(conversation_id, run)
+        raise RuntimeError(f"the run made {self.steps_max} steps and came to no end: raise steps_max")
+
+    def _ask_model(self, conversation_id: str, run: str) -> None:
+        """Appends what the model says; the last word of a run takes what is held for it along."""
+        sendable = self.store.sendable(conversation_id, shared=True)
+        self.store.record_request(
+            conversation_id, execution_id=run, turn_id=run, expected_version=sendable.version
+        )
+        turn = {**self.model(sendable.messages), "role": "assistant"}
+        key = f"{run}/{sendable.version}"
+        if turn.get("tool_calls"):
+            self.store.append(conversation_id, turn, execution_id=run, turn_id=run, idempotency_key=key)
+        else:
+            self.store.write_back(conversation_id, run, turn, turn_id=run, idempotency_key=key)
+
+    def _make_open_calls(self, conversation_id: str, run: str) -> Paused | None:
+        """Makes every call that has no result yet, also behind one that must wait for a human."""
+        waiting: list[Paused] = []
+        for call in self._open_calls(conversation_id):
+            try:
+                outcome = self._made(call)
+            except NeedsAnswer as question:
+                waiting.append(Paused(call["tool_call_id"], str(question)))
+                continue
+            if outcome.artifacts:
+                with suppress(IdempotencyConflict):  # made again after a crash: what was held first stands
+                    key = f"{run}/{call['tool_call_id']}"
+                    self.store.hold(conversation_id, run, outcome.artifacts, turn_id=run, idempotency_key=key)
+            result = {"role": "tool", "tool_call_id": call["tool_call_id"], "content": outcome.content}
+            self.store.append(conversation_id, result, execution_id=run, turn_id=run)
+        return waiting[0] if waiting else None
+
+    def _made(self, call: Mapping[str, Any]) -> Outcome:
+        """A tool's outcome; what goes wrong is told to the model, which knows best what to try next."""
+        given = call.get("arguments") or {}
+        try:
+            arguments = json.loads(given) if isinstance(given, str) else given
+            return self.tools[call["name"]](arguments)
+        except NeedsAnswer:
+            raise
+        except Exception as error:
+            return Outcome(f"{type(error).__name__}: {error}")
+
+    def _open_calls(self, conversation_id: str) -> list[Mapping[str, Any]]:
+        """The calls of the newest turn that nothing answers, in its order."""
+        waiting = {item.id for item in self.store.open_calls(conversation_id) if item.kind == "call"}
+        return [
+            call
+            for entry in self.store.entries(conversation_id)
+            for call in entry.metadata.get("tool_calls", ())
+            if call.get("tool_call_id") in waiting
+        ]
+
+    def _newest_run(self, conversation_id: str) -> str:
+        return next(
+            entry.execution_id
+            for entry in reversed(self.store.entries(conversation_id))
+            if entry.execution_id is not None
+        )
+
+    def _ended(self, conversation_id: str, run: str, last: Entry) -> Answer:
+        return Answer(str(last.content), tuple(self.store.turn_artifacts(conversation_id, run)))
+
+
+def parcels(messages: list[Message]) -> Message:
+    """A model for the demonstration: it looks a parcel up, asks before it sends it anew, then tells."""
+    results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
+    if "look" not in results:
+        call = {"tool_call_id": "look", "name": "track", "arguments": {"parcel": 7}}
+        return {"content": "I look it up.", "tool_calls": [call]}
+    if "send" not in results:
+        call = {"tool_call_id": "send", "name": "send_again", "arguments": {"parcel": 7}}
+        return {"content": "It is lost.", "tool_calls": [call]}
+    return {"content": f"It was lost. Sent again: {results['send']}."}
+
+
+def track(arguments: Mapping[str, Any]) -> Outcome:
+    url = f"https://example.com/parcels/{arguments['parcel']}"
+    return Outcome("lost", ({"type": "link", "payload": {"url": url}, "tool_call_id": "look"},))
+
+
+def send_again(arguments: Mapping[str, Any]) -> Outcome:
+    raise NeedsAnswer(f"Send parcel {arguments['parcel']} again?")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("store")
+    parser.add_argument("text", nargs="?", default="Where is my parcel?")
+    parser.add_argument("--answer")
+    parser.add_argument("--go-on", action="store_true")
+    asked = parser.parse_args()
+    with ConversationStore(asked.store) as store:
+        runtime = Runtime(store, parcels, {"track": track, "send_again": send_again})
+        if asked.answer:
+            done = runtime.answer("parcels", "send", asked.answer)
+        else:
+            done = runtime.go_on("parcels") if asked.go_on else runtime.ask("parcels", asked.text)
+    print(done)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

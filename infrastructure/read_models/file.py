@@ -1,0 +1,137 @@
+"""A read model file: opened, made, known again, and what its errors mean."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from sqlite_utils import Database
+
+from turnledger.domain.errors import (
+    InvalidArgument,
+    NotReadModels,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    StoreUnwritable,
+)
+from turnledger.infrastructure.faults import Locked, error_of
+from turnledger.infrastructure.location import Location
+from turnledger.infrastructure.read_models import schema
+
+CACHE_KIB = 64 * 1024
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+MARK = "SELECT position, conversation_id, version, digest, format, made FROM following"
+
+
+def beside(location: object) -> Path:
+    """Where the read models of a store stand if nobody says otherwise: `chats-read.db` for `chats.db`.
+
+    Raises `InvalidArgument` for a store that is no file.
+    """
+    path = location.path if isinstance(location, Location) else None
+    if path is None:
+        raise InvalidArgument("the store is no file to put read models beside: name one for them")
+    return path.with_name((path.stem if path.suffix in SUFFIXES else path.name) + "-read.db")
+
+
+class Mark(NamedTuple):
+    """How far a file has followed: the position, the row of the log there, and which making this is of."""
+
+    position: int
+    conversation_id: str | None
+    version: int | None
+    digest: str | None
+    format: int
+    made: str
+
+
+class ReadModelFile:
+    """One file, by one connection, for one thread at a time.
+
+    With `path` None it is a file that SQLite keeps for itself, and takes away when it is closed.
+    """
+
+    def __init__(self, path: Path | None, timeout_s: float = 5.0) -> None:
+        self.path = path
+        self.place = str(path) if path else "the read models"
+        with self.errors():
+            self._refuse_unfit()
+            self.connection = sqlite3.connect(
+                str(path or ""), isolation_level=None, check_same_thread=False, timeout=timeout_s
+            )
+            self.database = Database(self.connection, recursive_triggers=False)
+        try:
+            with self.errors():
+                self._open()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _refuse_unfit(self) -> None:
+        if self.path is not None and not self.path.parent.is_dir():
+            raise StoreUnwritable(f"there is no folder {self.path.parent} to make {self.path.name} in")
+        if self.path is not None and self.path.is_dir():
+            raise NotReadModels(f"{self.path} is a folder: name a file")
+
+    def _open(self) -> None:
+        if self.is_empty():
+            if self.path is not None:
+                self.database.enable_wal()
+            with self.transaction():
+                if self.is_empty():
+                    schema.create(self.database, uuid4().hex)
+        application_id = self.connection.execute("PRAGMA application_id").fetchone()[0]
+        if application_id != schema.APPLICATION_ID:
+            raise NotReadModels(
+                f"{self.place} holds no read models but something else: give another file for them"
+            )
+        # what a power cut takes away is followed again: the position goes with it
+        self.connection.execute("PRAGMA synchronous=NORMAL")
+        self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+
+    def is_empty(self) -> bool:
+        return not self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+
+    def mark(self) -> Mark:
+        return Mark(*self.connection.execute(MARK).fetchone())
+
+    def renew(self) -> None:
+        """Takes all rows away, and makes all tables anew."""
+        with self.errors(), self.transaction():
+            schema.drop(self.database)
+            schema.create(self.database, uuid4().hex)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A write transaction, rolled back by whatever is raised in it."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raises what SQLite's errors mean here: nothing in this file is beyond making anew."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            meaning = error_of(error, self.place)
+            if isinstance(meaning, Locked):
+                raise StoreBusy(
+                    f"{self.place} stayed locked: another follower writes it, try again"
+                ) from error
+            if isinstance(meaning, StoreFull | StoreUnwritable):
+                raise meaning from error
+            raise StoreDamaged(
+                f"{self.place} cannot be used ({error}): delete it, and it is made again from the log"
+            ) from error
+
+    def close(self) -> None:
+        self.connection.close()

@@ -1,0 +1,118 @@
+"""The reference runtime: killed before or after any of its writes it goes on, and delivers once."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from examples.runtime import Answer, Outcome, Paused, Runtime, parcels, send_again
+from turnledger import ConversationStore, normalize
+
+ROOT = Path(__file__).parents[2]
+CID = "parcels"
+WRITES = ("append", "hold", "write_back", "record_request")
+WRITTEN = 10  # writes of the whole conversation
+LAST = "It was lost. Sent again: yes."
+
+
+class KilledError(BaseException):
+    """The process dies here."""
+
+
+class Dying:
+    """A store in a process that dies at one of its writes: before it, or when it is recorded."""
+
+    def __init__(self, store: ConversationStore, dies_at: int, *, after: bool) -> None:
+        self._store = store
+        self._left = dies_at
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return partial(self._write, found) if name in WRITES else found
+
+    def _write(self, write: Callable[..., Any], *given: Any, **more: Any) -> Any:
+        self._left -= 1
+        if not self._left and not self._after:
+            raise KilledError
+        done = write(*given, **more)
+        if not self._left:
+            raise KilledError
+        return done
+
+
+class Tools(dict[str, Any]):
+    """The tools of the demonstration; each look gives another link."""
+
+    def __init__(self) -> None:
+        super().__init__(track=self.track, send_again=send_again)
+        self.looks = 0
+
+    def track(self, arguments: Mapping[str, Any]) -> Outcome:
+        self.looks += 1
+        return Outcome("lost", ({"type": "link", "payload": {"n": self.looks}, "tool_call_id": "look"},))
+
+
+def gone_on(runtime: Runtime, store: ConversationStore) -> Answer | Paused:
+    """What another process makes of it after a crash."""
+    begun = any(summary.conversation_id == CID for summary in store.conversations())
+    done = runtime.go_on(CID) if begun else runtime.ask(CID, "Where is it?")
+    return runtime.answer(CID, done.call_id, "yes") if isinstance(done, Paused) else done
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("dies_at", range(1, WRITTEN + 2))
+def test_killed_at_any_write_it_goes_on_and_delivers_once(dies_at: int, after: bool) -> None:
+    with ConversationStore(":memory:") as store:
+        tools = Tools()
+        dying = Runtime(cast("ConversationStore", Dying(store, dies_at, after=after)), parcels, tools)
+        try:
+            asked = dying.ask(CID, "Where is it?")
+            assert isinstance(asked, Paused)
+            assert not any("toolArtifacts" in message for message in store.wire(CID))
+            done = dying.answer(CID, asked.call_id, "yes")
+            assert dies_at > WRITTEN
+        except KilledError:
+            assert dies_at <= WRITTEN
+            done = gone_on(Runtime(store, parcels, tools), store)
+        assert isinstance(done, Answer)
+        assert done.text == LAST
+        assert len(done.artifacts) == 1
+        assert [len(message.get("toolArtifacts", ())) for message in store.wire(CID)] == [0, 0, 0, 0, 0, 1]
+        assert store.held(CID) == []
+        assert normalize(store.buffer(CID)).dropped == 0
+        assert store.verify().ok
+
+
+def test_what_a_tool_raises_is_told_to_the_model() -> None:
+    def failing(arguments: Mapping[str, Any]) -> Outcome:
+        raise ValueError("no such parcel")
+
+    with ConversationStore(":memory:") as store:
+        Runtime(store, parcels, {"track": failing, "send_again": send_again}).ask(CID, "Where is it?")
+        assert store.buffer(CID)[2]["content"] == "ValueError: no such parcel"
+
+
+def test_a_user_who_speaks_instead_of_answering_is_not_locked_out() -> None:
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, parcels, Tools())
+        assert isinstance(runtime.ask(CID, "Where is it?"), Paused)
+        done = runtime.ask(CID, "Never mind.")
+        assert isinstance(done, Answer)
+        assert done.artifacts == ()
+        assert len(store.held(CID)) == 1  # of the run that was given up: for an operator
+
+
+def test_it_runs_at_a_prompt_in_a_process_a_step(tmp_path: Path) -> None:
+    def run(*arguments: str) -> str:
+        program, store = ROOT / "examples" / "runtime.py", tmp_path / "chat.db"
+        command = [sys.executable, str(program), str(store), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert run("Where is it?").startswith("Paused(call_id='send'")
+    assert run("--go-on").startswith("Paused(call_id='send'")
+    assert run("--answer", "yes") == run("--go-on")

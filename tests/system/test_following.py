@@ -1,0 +1,304 @@
+"""Followers of a real file: killed, two at once, twice the same, on a damaged log, on another log."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from eventsourcing.popo import POPOApplicationRecorder
+
+from tests.contract.command_line import damage
+from tests.system import kill_follower
+from tests.system.histories import compacting, forking, healing, pausing, requesting, written
+from tests.tables import all_conversations, assert_tables_show
+from turnledger import (
+    ConversationStore,
+    InvalidArgument,
+    NotReadModels,
+    ReadModels,
+    Search,
+    StoreBusy,
+    StoreDamaged,
+)
+from turnledger.infrastructure.following import RecorderFollowed
+
+CID = "c"
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def rows(models: ReadModels) -> list[list[dict[str, object]]]:
+    tables = ("conversations", "entries", "calls", "artifacts", "takes", "executions", "requests", "events")
+    return [list(models.rows(f"SELECT * FROM {table}")) for table in tables]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return written(tmp_path / "chats.db", healing)
+
+
+@pytest.mark.parametrize("history", [healing, pausing, compacting, requesting, forking])
+def test_the_tables_show_a_recorded_history(tmp_path: Path, history: object) -> None:
+    path = written(tmp_path / "chats.db", history)  # type: ignore[arg-type]
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        assert models.catch_up().lag == 0
+        for found in all_conversations(store):
+            assert_tables_show(models, store, found, store.version(found))
+
+
+def test_a_follower_that_is_killed_leaves_the_tables_right(tmp_path: Path) -> None:
+    told = kill_follower.main(4, seed=1, folder=tmp_path)
+    assert told.startswith("4 kills")
+
+
+def test_events_that_come_twice_change_nothing(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        last = models.standing().position
+        store.append(CID, user("one more"))
+        again = models._followed.behind(0)
+        models._followed.behind = lambda position: again  # type: ignore[method-assign]
+        assert models.catch_up().position == last + 1
+        assert models.verify().ok
+        before = rows(models)
+        models._recognized = False
+        assert models.catch_up().position == last + 1
+        assert rows(models) == before
+
+
+def test_any_recorder_of_eventsourcings_can_be_followed_and_pushes_where_it_can(path: Path) -> None:
+    recorder, stop = POPOApplicationRecorder(), threading.Event()
+    with ConversationStore(path) as store, store.read_models() as same:
+        log = same._followed
+
+        def copy(after: int) -> None:
+            recorder.insert_events([one.row for one in log.behind(after)])
+
+        copy(0)
+        with ReadModels(RecorderFollowed(recorder), None) as models:
+            models.catch_up()
+            same.catch_up()
+            assert rows(models) == rows(same)
+            assert models.verify().ok
+            store.append(CID, user("one more"))
+            timer = threading.Timer(0.05, copy, [10])
+            timer.start()
+            models.follow(stop, lambda standing: stop.set() if standing.position == 11 else None)
+            timer.join()
+            assert models.standing().position == 11
+
+
+def test_two_followers_on_one_file_take_turns(path: Path) -> None:
+    with (
+        ConversationStore(path) as store,
+        store.read_models() as one,
+        store.read_models() as other,
+    ):
+        for number in range(6):
+            store.append(CID, user(f"message {number}"))
+            (one, other)[number % 2].catch_up()
+        assert other.standing() == one.standing()
+        assert one.verify().ok
+        one.rebuild()
+        store.append(CID, user("and another"))
+        assert other.catch_up().lag == 0
+        assert other.verify().ok
+
+
+def test_a_follower_that_finds_the_file_locked_says_so(path: Path) -> None:
+    with ConversationStore(path, timeout_s=0.05) as store, store.read_models() as models:
+        with closing(sqlite3.connect(str(models.path), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusy, match="another follower"):
+                models.catch_up()
+        assert models.catch_up().lag == 0
+
+
+def test_following_sees_what_this_process_and_another_writes_and_ends_when_asked(path: Path) -> None:
+    stop, seen = threading.Event(), []
+    with ConversationStore(path) as store, store.read_models() as models:
+
+        def follow() -> None:
+            models.follow(stop, lambda standing: seen.append(standing.position))
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        store.append(CID, user("from here"))
+        with ConversationStore(path) as other:
+            other.append(CID, user("from elsewhere"))
+            last = other.version(CID)
+        end = time.monotonic() + 60
+        while (not seen or seen[-1] < last) and time.monotonic() < end:
+            time.sleep(0.01)
+        stop.set()
+        thread.join(60)
+        assert seen[-1] == last
+        assert models.verify().ok
+
+
+def test_a_rebuild_gives_the_same_rows(path: Path) -> None:
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        models.catch_up()
+        before = rows(models)
+        models.rebuild()
+        assert rows(models) == before
+
+
+def test_what_was_changed_in_the_file_is_found_and_a_rebuild_mends_it(path: Path) -> None:
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        models.catch_up()
+        with closing(sqlite3.connect(str(models.path))) as other, other:
+            other.execute("UPDATE entries SET text = 'forged' WHERE entry_id = 1")
+            other.execute("DELETE FROM calls WHERE id = 2")
+            other.execute("INSERT INTO executions (conversation_id, execution_id) VALUES ('c', 'made up')")
+        report = models.verify()
+        assert not report.ok
+        assert {(row.table, row.what) for row in report.first} == {
+            ("entries_fts", "does not index what the table holds"),
+            ("entries", "text"),
+            ("calls", "missing"),
+            ("executions", "too much"),
+        }
+        models.rebuild()
+        assert models.verify().ok
+
+
+def test_foreign_keys_hold(tmp_path: Path) -> None:
+    path = written(tmp_path / "chats.db", forking)
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        models.catch_up()
+        assert not list(models.rows("PRAGMA foreign_key_check"))
+
+
+def test_a_damaged_event_is_told_and_harms_no_other_conversation(path: Path) -> None:
+    with ConversationStore(path) as store:
+        store.append("other", user("hello"))
+    damage(path, CID, 4)
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        assert models.catch_up().lag == 0
+        (one,) = models.rows("SELECT damaged, version FROM conversations WHERE conversation_id = 'c'")
+        assert (str(one["damaged"])[:11], one["version"]) == ("version 4: ", 3)
+        told = [row["kind"] for row in models.rows("SELECT kind FROM events WHERE conversation_id = 'c'")]
+        assert told[:5] == ["started", "user", "assistant", "damaged", "healed"]
+        assert_tables_show(models, store, "other", 2)
+        assert models.statistics().damaged == 1
+        assert models.verify().ok
+
+
+def test_an_event_that_does_not_fit_is_told_as_damage(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        state = database.execute("SELECT state FROM stored_events WHERE originator_version = 4").fetchone()[0]
+        changed = state.replace(b'"behind":2', b'"behind":9')
+        assert changed != state
+        database.execute("UPDATE stored_events SET state = ? WHERE originator_version = 4", (changed,))
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        models.catch_up()
+        (one,) = models.rows("SELECT damaged FROM conversations")
+        assert str(one["damaged"]).startswith("version 4: it does not fit the events before it")
+
+
+def test_a_file_that_followed_another_log_is_refused_and_can_be_rebuilt(path: Path, tmp_path: Path) -> None:
+    other = written(tmp_path / "other.db", pausing)
+    reads = tmp_path / "reads.db"
+    with ConversationStore(path) as store, store.read_models(reads) as models:
+        models.catch_up()
+    with ConversationStore(other) as store, store.read_models(reads) as models:
+        with pytest.raises(NotReadModels, match="rebuild"):
+            models.catch_up()
+        models.rebuild()
+        assert models.verify().ok
+
+
+def test_an_older_copy_of_the_log_in_its_place_is_noticed(path: Path) -> None:
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("lost"))
+        models.catch_up()
+    shutil.copy(copy, path)
+    with ConversationStore(path) as store, store.read_models() as models, pytest.raises(NotReadModels):
+        models.catch_up()
+
+
+def test_what_is_no_read_model_file_is_left_alone(path: Path, tmp_path: Path) -> None:
+    before = path.read_bytes()
+    with ConversationStore(path, read_only=True) as store:
+        with pytest.raises(NotReadModels):
+            store.read_models(path)
+        text = tmp_path / "notes.txt"
+        text.write_text("no database at all, but long enough to be looked at as one\n" * 20)
+        with pytest.raises((NotReadModels, StoreDamaged)):
+            store.read_models(text)
+    assert path.read_bytes() == before
+
+
+def test_a_store_in_memory_needs_a_name_for_its_read_models(tmp_path: Path) -> None:
+    with ConversationStore(":memory:") as store:
+        store.append(CID, user("hello"))
+        with pytest.raises(InvalidArgument):
+            store.read_models()
+        with store.read_models(tmp_path / "reads.db") as models:
+            models.catch_up()
+            assert [hit.text for hit in models.search(Search(words="HELLO"))] == ["hello"]
+
+
+def test_a_search_is_narrowed_down(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append("other", [user("find it"), {"role": "assistant", "content": "found nothing"}])
+        models.catch_up()
+
+        def found(words: str, **given: object) -> list[tuple[str, int | None]]:
+            hits = models.search(Search(words=words, **given))  # type: ignore[arg-type]
+            return sorted((hit.conversation_id, hit.entry) for hit in hits)
+
+        assert found("found") == [("c", 3), ("c", 7), ("other", 2)]
+        assert found("found", role="tool") == [("c", 3), ("c", 7)]
+        assert found("found", conversation_id="other") == [("other", 2)]
+        assert found("found", state="replaced") == [("c", 3)]
+        assert found("fou*", role="assistant") == [("other", 2)]
+        assert found('"found nothing"') == [("other", 2)]
+        assert found("search", tool="search") == [("c", 2), ("c", 6)]
+        assert found("found", tool="search") == [("c", 3), ("c", 7)]
+        assert found('" OR NOT ( found') == []
+        with pytest.raises(InvalidArgument):
+            found('"')
+        (hit,) = models.search(Search(words="nothing"))
+        assert [hit.text[begin:end] for begin, end in hit.highlights] == ["nothing"]
+
+
+def test_a_late_result_is_found_and_its_placeholder_no_longer(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        store.append(CID, {"role": "tool", "tool_call_id": "b", "content": "at last"})
+        models.catch_up()
+        assert [hit.entry for hit in models.search(Search(words="last"))] == [4]
+        assert models.search(Search(words="interrupted")) == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_follower_that_is_asked_to_end_says_where_it_is(path: Path, number: int, code: int) -> None:
+    command = [sys.executable, "-m", "turnledger", "--store", str(path), "follow"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    ) as follower:
+        assert follower.stdout is not None
+        assert "0 behind" in follower.stdout.readline()
+        with ConversationStore(path) as store:
+            store.append(CID, user("one more"))
+        follower.send_signal(number)
+        _, err = follower.communicate(timeout=60)
+    assert (follower.returncode, err) == (code, "")
