@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from turnledger.domain.errors import InvalidArgument
 from turnledger.importing.doctor.spans import Span, spans
 
 _INDENT = re.compile(r"\n([ \t]+)\S")
@@ -70,11 +71,23 @@ def style_of(text: str) -> Style:
 
 
 def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None = None) -> str:
-    """The text, which holds `old`, holding `new`."""
+    """The text, which holds `old`, holding `new`. Raises `InvalidArgument` where that cannot be done."""
     begin = len(text) - len(text.lstrip(" \t\r\n"))
     end = len(text.rstrip(" \t\r\n"))
     body = _Patch(text, style or style_of(text), origins).value(begin, end, old, new)
-    return text[:begin] + body + text[end:]
+    whole = text[:begin] + body + text[end:]
+    return whole if whole == text else checked(whole, new)
+
+
+def checked(text: str, value: Any) -> str:
+    """The text, which is about to be written and must hold `value`. Raises `InvalidArgument` if it does not."""
+    try:
+        holds = bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        holds = False
+    if not holds:
+        raise InvalidArgument("what mends it cannot be written into its text: please report the file")
+    return text
 
 
 def same(old: Any, new: Any) -> bool:
@@ -107,11 +120,14 @@ class _Patch:
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def _map(self, at: int, end: int, old: dict[str, Any], new: dict[str, Any]) -> str:
-        found = list({span.key: span for span in spans(self._text, at)}.values())
+        found = list(spans(self._text, at))
+        read = {span.key: span for span in found}  # of a key that stands there twice the last is the one read
         pieces: list[tuple[Span | None, str]] = []
         for span in found:
-            if span.key in new:
-                key = str(span.key)
+            key = str(span.key)
+            if key in new and read[key] is not span:
+                pieces.append((span, self._text[span.start : span.end]))
+            elif key in new:
                 value = self.value(span.at, span.end, old[key], new[key], self._text[at:end])
                 pieces.append((span, self._text[span.start : span.at] + value))
         style, margin = self._style.like(self._text[at:end]), self._margin(found[0].start)

@@ -1,0 +1,78 @@
+"""The text that the doctor writes: JSON that holds what it should, and all else as it stood."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from turnledger import InvalidArgument
+from turnledger.importing.doctor import examine_text
+from turnledger.importing.doctor.patching import Origins, checked, patched
+
+QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
+UNSENDABLE_CALLS = '{"role": "assistant", "content": "x", "tool_calls": []}'
+BLANKS = st.text(" \t\r\n", max_size=2)
+LITERALS = ["0", "-0", "1E2", "1.50", "null", "true", '""', '"\\u00e9 \\""', '"\u2028"', "{}", "[]"]
+
+
+@st.composite
+def json_texts(draw: st.DrawFn, levels: int = 3) -> str:
+    """JSON with any spacing, and with keys that stand more than once in a map."""
+    kind = draw(st.sampled_from(["literal", "list", "map"])) if levels else "literal"
+    if kind == "literal":
+        return draw(st.sampled_from(LITERALS))
+
+    def spaced(text: str) -> str:
+        return draw(BLANKS) + text + draw(BLANKS)
+
+    items = [spaced(draw(json_texts(levels - 1))) for _ in range(draw(st.integers(0, 4)))]
+    if kind == "list":
+        return "[" + ",".join(items or [draw(BLANKS)]) + "]"
+    keys = st.sampled_from(['"a"', '"\\u0061"', '"b"', '"c"'])
+    return "{" + ",".join([f"{spaced(draw(keys))}:{item}" for item in items] or [draw(BLANKS)]) + "}"
+
+
+def changed(draw: st.DrawFn, value: Any, origins: Origins) -> Any:
+    """A value with some of it taken away, moved, added or made another."""
+    what = draw(st.sampled_from(["kept", "kept", "inside", "inside", "new"]))
+    if what == "kept":
+        return value
+    if what == "new" or not isinstance(value, dict | list):
+        return draw(st.sampled_from([None, 7, "é", {"k": [1, {}]}, [[], "x"]]))
+    if isinstance(value, dict):
+        left = {key: changed(draw, one, origins) for key, one in value.items() if draw(st.booleans())}
+        return origins.note(left | draw(st.sampled_from([{}, {"new": [1]}])), value)
+    items = [changed(draw, one, origins) for one in value if draw(st.booleans())]
+    items += draw(st.sampled_from([[], [{"k": 0}]]))
+    return origins.note(draw(st.permutations(items)), value)
+
+
+@QUIET
+@given(st.data(), json_texts(), BLANKS, BLANKS)
+def test_a_text_is_made_to_hold_any_other_value(
+    data: st.DataObject, text: str, before: str, after: str
+) -> None:
+    old, origins = json.loads(text), Origins()
+    new = changed(data.draw, old, origins)
+    assert json.loads(patched(before + text + after, old, new, origins)) == new
+
+
+def test_keys_that_stand_there_twice_stay_as_they_stand() -> None:
+    text = '{"a":1,"b":2, "a":3,"messages":[{"role":"user","content":"q"},' + UNSENDABLE_CALLS + "]}"
+    fixed = examine_text(text).fixed
+    assert fixed.startswith('{"a":1,"b":2, "a":3,"messages":[{"role":"user","content":"q"},')
+    assert json.loads(fixed)["messages"][1] == {"role": "assistant", "content": "x"}
+
+
+def test_of_a_key_that_stands_there_twice_the_one_that_is_read_is_mended() -> None:
+    text = '{"messages": 0, "b": 2, "messages": [{"role": "user", "content": "q"}, ' + UNSENDABLE_CALLS + "]}"
+    fixed = '{"messages": 0, "b": 2, "messages": [{"role": "user", "content": "q"}, '
+    assert examine_text(text).fixed == fixed + '{"role": "assistant", "content": "x"}]}'
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', '{"a": 2}', "[" * 10**5])
+def test_what_does_not_hold_what_it_should_is_not_written(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="please report"):
+        checked(text, {"a": 1})
