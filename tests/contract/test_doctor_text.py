@@ -1,6 +1,7 @@
 """The text that the doctor writes: JSON that holds what it should, and all else as it stood."""
 
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from turnledger import InvalidArgument
 from turnledger.importing.doctor import examine_text
 from turnledger.importing.doctor.patching import Origins, checked, patched
+from turnledger.importing.files import read_transcripts
+from turnledger.importing.transcripts import BadLine
 
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
 UNSENDABLE_CALLS = '{"role": "assistant", "content": "x", "tool_calls": []}'
@@ -76,3 +79,44 @@ def test_of_a_key_that_stands_there_twice_the_one_that_is_read_is_mended() -> No
 def test_what_does_not_hold_what_it_should_is_not_written(text: str) -> None:
     with pytest.raises(InvalidArgument, match="please report"):
         checked(text, {"a": 1})
+
+
+CONVERSATION = '{"id": "a", "messages": [{"role": "user", "content": "q"}]}'
+VALUES = [CONVERSATION, '{"id": "b"}', "5", "[]", '{"messages": []}', '{"role": "user", "content": "q"}']
+VALUES += ['{"model": "m", "input": "q"}', '{"model": "m", "input": " "}', '"\\ud800"', "NaN", "{", "", "[5]"]
+VALUES += [f'[{CONVERSATION}, {{"id": "b"}}]', f"[[], {CONVERSATION}, 7]", '[{"id": "b"}]']
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed", "place"),
+    [
+        (f'{CONVERSATION}\n{{"id": "b"}}\n', f"{CONVERSATION}\n", "line 2"),
+        (f'{{"b": 1}}\n{CONVERSATION}', CONVERSATION, "line 1"),
+        (f'[{CONVERSATION}, {{"id": "b"}}, {CONVERSATION}]', f"[{CONVERSATION}, {CONVERSATION}]", "[1]"),
+    ],
+)
+def test_what_is_no_conversation_among_conversations_is_left_out(text: str, fixed: str, place: str) -> None:
+    done = examine_text(text)
+    assert [(finding.place, finding.remedy) for finding in done.findings] == [(place, "left out")]
+    assert done.fixed == fixed
+
+
+def test_behind_what_is_left_out_of_a_list_a_place_is_that_of_the_file() -> None:
+    refused = f'{{"messages": [{{"role": "user", "content": "q"}}, {UNSENDABLE_CALLS}]}}'
+    done = examine_text(f'[{CONVERSATION}, {{"id": "b"}}, {refused}]')
+    assert [finding.place for finding in done.findings] == ["[1]", "[2].messages[1]"]
+    mended = refused.replace(', "tool_calls": []', "")
+    assert done.fixed == f"[{CONVERSATION}, {mended}]"
+
+
+@QUIET
+@given(st.lists(st.sampled_from(VALUES), min_size=1, max_size=4), st.sampled_from(["", "\n"]))
+def test_a_fixed_file_of_any_lines_is_sound_and_imported(lines: list[str], end: str) -> None:
+    try:
+        fixed = examine_text("\n".join(lines) + end).fixed
+    except InvalidArgument:
+        return
+    if fixed.strip():
+        assert examine_text(fixed).findings == ()
+        read = list(read_transcripts(BytesIO(fixed.encode()), "name"))
+        assert [item for item in read if isinstance(item, BadLine)] == []

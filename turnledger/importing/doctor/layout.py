@@ -80,6 +80,7 @@ class Layout:
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self._tail = ""
         self._rows: list[Row] = []
+        self._left_out: list[tuple[Row, frozenset[int]]] = []  # places of a list that hold no conversation
         self._read(text.removeprefix("\ufeff"))
         self._rows = [row for row in self._rows if self._clean(row)]
         self.conversations = list(self._conversations())
@@ -92,6 +93,9 @@ class Layout:
             if held.path is None:
                 return self._mark + self._lines(held.rows, messages)
             self._put(held, messages, beside)
+        for row, none in self._left_out:
+            left = [item for place, item in enumerate(row.clean) if place not in none]
+            row.clean = self.origins.note(left, row.clean)
         lines = (row.lead + patched(row.text, row.value, row.clean, self.origins) for row in self._rows)
         return self._mark + "\n".join(lines) + self._tail
 
@@ -175,12 +179,21 @@ class Layout:
             self._rows = [row for row in rows if self._is_message(row)]
             yield Held([row.clean for row in self._rows], self._rows)
             return
-        for row in rows:
-            found = list(_lists_in(row.clean, ()))
-            for path, messages in found:
+        self._rows = [row for row in rows if is_conversation(row.clean) or self._lists_conversations(row)]
+        for row in self._rows:
+            for path, messages in _lists_in(row.clean, ()):
                 yield Held(messages, [row], path)
-            if not found:
-                self._tell(kinds.BAD_LINE, row.number, "no conversation stands there", "left as it is")
+
+    def _lists_conversations(self, row: Row) -> bool:
+        """Whether a row is a list of conversations; what is none in it, or the whole row, is left out."""
+        value = row.clean if isinstance(row.clean, list) else []
+        none = [place for place, item in enumerate(value) if not is_conversation(item)]
+        whole = len(none) == len(value)
+        for path in [()] if whole else [(place,) for place in none]:
+            self._tell(kinds.BAD_LINE, row.number, "no conversation stands there", "left out", path)
+        if none and not whole:
+            self._left_out.append((row, frozenset(none)))
+        return not whole
 
     def _is_message(self, row: Row) -> bool:
         if is_message(row.clean):
@@ -242,8 +255,9 @@ class Layout:
 def _lists_in(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:
     """The lists of messages in a value: its own, or those of a list of conversations."""
     if is_conversation(value) and isinstance(value, dict):
-        key = next(key for key in LIST_KEYS if isinstance(value.get(key), list))
-        yield (*path, key), value[key]
+        key = next((key for key in LIST_KEYS if isinstance(value.get(key), list)), "input")
+        held = value[key]
+        yield (*path, key), held if isinstance(held, list) else [{"role": "user", "content": held}]
     elif is_conversation(value):
         yield path, value
     elif isinstance(value, list):
