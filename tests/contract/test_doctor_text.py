@@ -120,3 +120,18 @@ def test_a_fixed_file_of_any_lines_is_sound_and_imported(lines: list[str], end: 
         assert examine_text(fixed).findings == ()
         read = list(read_transcripts(BytesIO(fixed.encode()), "name"))
         assert [item for item in read if isinstance(item, BadLine)] == []
+
+
+def test_numbers_and_letters_of_a_list_that_changes_keep_their_spelling() -> None:
+    numbers = '[0,-0, 1E2,0,100.0,"\\u0061","a"'
+    text = '{"k":' + numbers + ',NaN],"messages":[{"role":"user","content":"q"}]}'
+    done = examine_text(text)
+    assert done.fixed == text.replace("NaN", "null")
+    assert [finding.place for finding in done.findings] == ["k[7]"]
+
+
+def test_a_number_that_no_float_holds_is_null_as_it_is_imported() -> None:
+    text = '{"messages":[{"role":"user","content":"q","n":[-0,1e400]}]}'
+    done = examine_text(text)
+    assert done.fixed == text.replace("1e400", "null")
+    assert "too large" in done.findings[0].reason

@@ -6,6 +6,7 @@ now stands; of those that were changed, `Origins` knows what they were.
 
 import json
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -139,14 +140,15 @@ class _Patch:
 
     def _list(self, at: int, end: int, old: list[Any], new: list[Any]) -> str:
         found = list(spans(self._text, at))
-        place_of = {id(value): place for place, value in enumerate(old)}
+        places_of = _places(old)
         style, margin = self._style.like(self._text[found[0].at : found[0].end]), self._margin(found[0].at)
         pieces: list[tuple[Span | None, str]] = []
         for value in new:
-            place = place_of.get(id(self._origins.of(value)))
-            if place is None:
+            places = places_of.get(id(self._origins.of(value)))
+            if not places:
                 pieces.append((None, style.written(value, margin)))
             else:
+                place = places.popleft() if len(places) > 1 else places[0]
                 span = found[place]
                 pieces.append((span, self.value(span.at, span.end, old[place], value)))
         return self._joined(at, end, found, pieces)
@@ -163,3 +165,11 @@ class _Patch:
             apart = before.get(span.start, usual) if span else usual
             body += piece if number == 0 else apart + piece
         return text[at] + lead + body + text[found[-1].end : end]
+
+
+def _places(values: Sequence[Any]) -> dict[int, deque[int]]:
+    """The places of each value: one that is a small number or a letter can stand at many."""
+    found: dict[int, deque[int]] = {}
+    for place, value in enumerate(values):
+        found.setdefault(id(value), deque()).append(place)
+    return found
