@@ -135,3 +135,40 @@ def test_a_number_that_no_float_holds_is_null_as_it_is_imported() -> None:
     done = examine_text(text)
     assert done.fixed == text.replace("1e400", "null")
     assert "too large" in done.findings[0].reason
+
+
+CALLING = '{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]}'
+ASKED = '{"role": "user", "content": "q"}'
+TORN = '{"role": "user", "con'
+
+
+def indented(*messages: str) -> str:
+    return json.dumps({"messages": [json.loads(message) for message in messages]}, indent=2)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        CALLING,
+        f"{ASKED}\n{CALLING}",
+        f"{CALLING}\n\n{ASKED}",
+        f"{ASKED}\n{UNSENDABLE_CALLS}",
+        f"{ASKED}\n{ASKED}{ASKED}",
+        f"{ASKED}\n5",
+        f"{ASKED}\n{TORN}",
+        f"{TORN}{ASKED}\n{ASKED}",
+        f'{{"messages": [{CALLING}]}}\n{{"b": 1}}',
+        f'{CONVERSATION}\n{{"messages": [{CALLING}]}}',
+        indented(ASKED, CALLING),
+        indented(CALLING, ASKED),
+        indented(ASKED, ASKED)[:-10],
+    ],
+)
+def test_a_file_with_carriage_returns_is_fixed_as_one_without_and_keeps_them(text: str, end: str) -> None:
+    fixed = examine_text(text + end).fixed
+    assert fixed != text + end
+    kept = examine_text((text + end).replace("\n", "\r\n")).fixed
+    assert kept.replace("\r\n", "\n") == fixed
+    if "\n" in text + end:
+        assert kept.count("\r") == kept.count("\n") == kept.count("\r\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.findings import Finding, Path, spelled
-from turnledger.importing.doctor.patching import Origins, patched, style_of
+from turnledger.importing.doctor.patching import Origins, line_end_of, patched, style_of
 from turnledger.importing.doctor.rescue import rescued, values_in
 from turnledger.importing.doctor.writable import writable
 from turnledger.importing.files import LIST_KEYS, is_conversation, is_message
@@ -79,6 +79,7 @@ class Layout:
         self.origins = Origins()
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self._tail = ""
+        self._line_end = line_end_of(text)
         self._rows: list[Row] = []
         self._left_out: list[tuple[Row, frozenset[int]]] = []  # places of a list that hold no conversation
         self._read(text.removeprefix("\ufeff"))
@@ -96,8 +97,8 @@ class Layout:
         for row, none in self._left_out:
             left = [item for place, item in enumerate(row.clean) if place not in none]
             row.clean = self.origins.note(left, row.clean)
-        lines = (row.lead + patched(row.text, row.value, row.clean, self.origins) for row in self._rows)
-        return self._mark + "\n".join(lines) + self._tail
+        lines = [row.lead + patched(row.text, row.value, row.clean, self.origins) for row in self._rows]
+        return self._mark + self._joined(lines)
 
     def _read(self, text: str) -> None:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1)]
@@ -125,7 +126,7 @@ class Layout:
             self._rows = [Row(int(is_message(value) and "\n" not in body), body, value)]
             return
         if saved:
-            self._tail = "\n" * ("\n" in saved)
+            self._tail = self._line_end * ("\n" in saved)
             self._rows = [Row(0, saved, json.loads(saved))]
             self._tell(kinds.CUT_OFF, body.count("\n") + 1, _BREAKS_OFF, "it ends before that message")
 
@@ -220,15 +221,22 @@ class Layout:
     def _lines(self, rows: Sequence[Row], messages: Sequence[Any]) -> str:
         """One message a line."""
         row_of = {id(row.value): row for row in rows}
-        style, ending = style_of(rows[0].text), "\r" * rows[0].text.endswith("\r")
+        style = style_of(rows[0].text)
         lines = []
         for message in messages:
             row = row_of.get(id(self.origins.of(message)))
             if row is None:
-                lines.append(style.written(message, "") + ending)
+                lines.append(style.written(message, ""))
             else:
                 lines.append(row.lead + patched(row.text, row.value, message, self.origins))
-        return "\n".join(lines) + self._tail if lines else ""
+        return self._joined(lines) if lines else ""
+
+    def _joined(self, lines: Sequence[str]) -> str:
+        """The lines one under another, each ended as the file's are; the last as the file's last was."""
+        if self._line_end == "\n" or not lines:
+            return "\n".join(lines) + self._tail
+        text = self._line_end.join(line.removesuffix("\r") for line in lines)
+        return text + "\r" * self._tail.startswith("\n") + self._tail
 
     def _put(self, held: Held, messages: list[Any], beside: Beside | None) -> None:
         """Puts messages where the row holds them, and a system prompt beside them."""

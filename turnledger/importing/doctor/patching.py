@@ -40,18 +40,20 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a text is written: the white space of one level, escapes, and whether blanks follow `:` and `,`."""
+    """How a text is written: the white space of one level, escapes, whether blanks follow `:` and `,`, and how
+    a line ends."""
 
     indent: str | None
     ascii_only: bool
     after_colon: str
     after_comma: str
+    line_end: str = "\n"
 
     def written(self, value: Any, margin: str) -> str:
         """A new value, its further lines behind `margin`."""
         separators = ("," if self.indent is not None else "," + self.after_comma, ":" + self.after_colon)
         text = json.dumps(value, ensure_ascii=self.ascii_only, indent=self.indent, separators=separators)
-        return text.replace("\n", "\n" + margin) if self.indent is not None else text
+        return text.replace("\n", self.line_end + margin) if self.indent is not None else text
 
     def like(self, sample: str) -> "Style":
         """The same; on one line where the sample, a list or a map, stands on one."""
@@ -68,7 +70,13 @@ def style_of(text: str) -> Style:
         text.isascii(),
         colon.group(1) if colon else " ",
         comma.group(1) if comma else " ",
+        line_end_of(head),
     )
+
+
+def line_end_of(text: str) -> str:
+    """What every line of a text ends with: CR LF, or else LF."""
+    return "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
 
 
 def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None = None) -> str:
