@@ -2,12 +2,14 @@
 
 import json
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contract.command_line import run
 from turnledger import InvalidArgument
 from turnledger.importing.doctor import examine_text
 from turnledger.importing.doctor.patching import Origins, checked, patched
@@ -172,3 +174,12 @@ def test_a_file_with_carriage_returns_is_fixed_as_one_without_and_keeps_them(tex
     assert kept.replace("\r\n", "\n") == fixed
     if "\n" in text + end:
         assert kept.count("\r") == kept.count("\n") == kept.count("\r\n")
+
+
+@pytest.mark.parametrize("name", ["n" * 250, "\u00e4" * 125])
+def test_a_file_whose_name_is_as_long_as_can_be_is_replaced(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(f"{ASKED}\n{CALLING}\n")
+    assert run("doctor", path, "--fix", path).code == 1
+    assert run("doctor", path).code == 0
+    assert [one.name for one in tmp_path.iterdir()] == [name]
