@@ -183,3 +183,14 @@ def test_a_file_whose_name_is_as_long_as_can_be_is_replaced(name: str, tmp_path:
     assert run("doctor", path, "--fix", path).code == 1
     assert run("doctor", path).code == 0
     assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_the_name_of_what_is_written_is_legible(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text(f"{ASKED}\n")
+    out = tmp_path / "a\x1b[31m\u202e.jsonl"
+    done = run("doctor", path, "--fix", out)
+    assert out.read_text() == path.read_text()
+    assert "; written to " in done.out
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out

@@ -120,7 +120,7 @@ def _show(screen: Screen, file: str, examined: Examined, output: str | None) -> 
     screen.line(
         f"{one_line(file)}: {held}, read as {' and '.join(examined.formats)}: ",
         (counted(count, "finding"), "bold red") if count else ("sound", "bold green"),
-        f"; written to {output}" if output not in (None, "-") else "",
+        f"; written to {one_line(output)}" if output and output != "-" else "",
     )
     if count and output is None:
         screen.line(
