@@ -110,8 +110,9 @@ def _write_line(file: TextIO, text: str) -> None:
 
 
 def _beside(path: Path, errors: str) -> TextIO:
-    """A new file in the same folder, so that it can take the other's place in one step."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """A new file in the same folder, so that it can take the other's place in one step; its name is short,
+    as that of the other may be as long as a name can be."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:20]}.", dir=path.parent)
     os.close(handle)
     return _opened(Path(name), errors)
 

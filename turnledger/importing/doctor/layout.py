@@ -11,7 +11,7 @@ from typing import Any
 
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.findings import Finding, Path, spelled
-from turnledger.importing.doctor.patching import Origins, patched, style_of
+from turnledger.importing.doctor.patching import Origins, line_end_of, patched, style_of
 from turnledger.importing.doctor.rescue import rescued, values_in
 from turnledger.importing.doctor.writable import writable
 from turnledger.importing.files import LIST_KEYS, is_conversation, is_message
@@ -79,7 +79,9 @@ class Layout:
         self.origins = Origins()
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self._tail = ""
+        self._line_end = line_end_of(text)
         self._rows: list[Row] = []
+        self._left_out: list[tuple[Row, frozenset[int]]] = []  # places of a list that hold no conversation
         self._read(text.removeprefix("\ufeff"))
         self._rows = [row for row in self._rows if self._clean(row)]
         self.conversations = list(self._conversations())
@@ -92,8 +94,11 @@ class Layout:
             if held.path is None:
                 return self._mark + self._lines(held.rows, messages)
             self._put(held, messages, beside)
-        lines = (row.lead + patched(row.text, row.value, row.clean, self.origins) for row in self._rows)
-        return self._mark + "\n".join(lines) + self._tail
+        for row, none in self._left_out:
+            left = [item for place, item in enumerate(row.clean) if place not in none]
+            row.clean = self.origins.note(left, row.clean)
+        lines = [row.lead + patched(row.text, row.value, row.clean, self.origins) for row in self._rows]
+        return self._mark + self._joined(lines)
 
     def _read(self, text: str) -> None:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1)]
@@ -119,7 +124,7 @@ class Layout:
             self._rows = [Row(int(is_message(value) and "\n" not in body), body, value)]
             return
         if saved:
-            self._tail = "\n" * ("\n" in saved)
+            self._tail = self._line_end * ("\n" in saved)
             self._rows = [Row(0, saved, json.loads(saved))]
             self._tell(kinds.CUT_OFF, body.count("\n") + 1, _BREAKS_OFF, "it ends before that message")
 
@@ -173,12 +178,21 @@ class Layout:
             self._rows = [row for row in rows if self._is_message(row)]
             yield Held([row.clean for row in self._rows], self._rows)
             return
-        for row in rows:
-            found = list(_lists_in(row.clean, ()))
-            for path, messages in found:
+        self._rows = [row for row in rows if is_conversation(row.clean) or self._lists_conversations(row)]
+        for row in self._rows:
+            for path, messages in _lists_in(row.clean, ()):
                 yield Held(messages, [row], path)
-            if not found:
-                self._tell(kinds.BAD_LINE, row.number, "no conversation stands there", "left as it is")
+
+    def _lists_conversations(self, row: Row) -> bool:
+        """Whether a row is a list of conversations; what is none in it, or the whole row, is left out."""
+        value = row.clean if isinstance(row.clean, list) else []
+        none = [place for place, item in enumerate(value) if not is_conversation(item)]
+        whole = len(none) == len(value)
+        for path in [()] if whole else [(place,) for place in none]:
+            self._tell(kinds.BAD_LINE, row.number, "no conversation stands there", "left out", path)
+        if none and not whole:
+            self._left_out.append((row, frozenset(none)))
+        return not whole
 
     def _is_message(self, row: Row) -> bool:
         if is_message(row.clean):
@@ -205,15 +219,22 @@ class Layout:
     def _lines(self, rows: Sequence[Row], messages: Sequence[Any]) -> str:
         """One message a line."""
         row_of = {id(row.value): row for row in rows}
-        style, ending = style_of(rows[0].text), "\r" * rows[0].text.endswith("\r")
+        style = style_of(rows[0].text)
         lines = []
         for message in messages:
             row = row_of.get(id(self.origins.of(message)))
             if row is None:
-                lines.append(style.written(message, "") + ending)
+                lines.append(style.written(message, ""))
             else:
                 lines.append(row.lead + patched(row.text, row.value, message, self.origins))
-        return "\n".join(lines) + self._tail if lines else ""
+        return self._joined(lines) if lines else ""
+
+    def _joined(self, lines: Sequence[str]) -> str:
+        """The lines one under another, each ended as the file's are; the last as the file's last was."""
+        if self._line_end == "\n" or not lines:
+            return "\n".join(lines) + self._tail
+        text = self._line_end.join(line.removesuffix("\r") for line in lines)
+        return text + "\r" * self._tail.startswith("\n") + self._tail
 
     def _put(self, held: Held, messages: list[Any], beside: Beside | None) -> None:
         """Puts messages where the row holds them, and a system prompt beside them."""
@@ -240,8 +261,9 @@ class Layout:
 def _lists_in(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:
     """The lists of messages in a value: its own, or those of a list of conversations."""
     if is_conversation(value) and isinstance(value, dict):
-        key = next(key for key in LIST_KEYS if isinstance(value.get(key), list))
-        yield (*path, key), value[key]
+        key = next((key for key in LIST_KEYS if isinstance(value.get(key), list)), "input")
+        held = value[key]
+        yield (*path, key), held if isinstance(held, list) else [{"role": "user", "content": held}]
     elif is_conversation(value):
         yield path, value
     elif isinstance(value, list):

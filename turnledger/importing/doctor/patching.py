@@ -6,11 +6,13 @@ now stands; of those that were changed, `Origins` knows what they were.
 
 import json
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from turnledger.domain.errors import InvalidArgument
 from turnledger.importing.doctor.spans import Span, spans
 
 _INDENT = re.compile(r"\n([ \t]+)\S")
@@ -42,18 +44,20 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a text is written: the white space of one level, escapes, and whether blanks follow `:` and `,`."""
+    """How a text is written: the white space of one level, escapes, whether blanks follow `:` and `,`, and
+    how a line ends."""
 
     indent: str | None
     ascii_only: bool
     after_colon: str
     after_comma: str
+    line_end: str = "\n"
 
     def written(self, value: Any, margin: str) -> str:
         """A new value, its further lines behind `margin`."""
         separators = ("," if self.indent is not None else "," + self.after_comma, ":" + self.after_colon)
         text = json.dumps(value, ensure_ascii=self.ascii_only, indent=self.indent, separators=separators)
-        return text.replace("\n", "\n" + margin) if self.indent is not None else text
+        return text.replace("\n", self.line_end + margin) if self.indent is not None else text
 
     def like(self, sample: str) -> "Style":
         """The same; on one line where the sample, a list or a map, stands on one."""
@@ -70,17 +74,35 @@ def style_of(text: str) -> Style:
         text.isascii(),
         colon.group(1) if colon else " ",
         comma.group(1) if comma else " ",
+        line_end_of(head),
     )
 
 
+def line_end_of(text: str) -> str:
+    """What every line of a text ends with: CR LF, or else LF."""
+    return "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
+
+
 def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None = None) -> str:
-    """The text, which holds `old`, holding `new`."""
+    """The text, which holds `old`, holding `new`. Raises `InvalidArgument` where that cannot be done."""
     if old is new:
         return text
     begin = len(text) - len(text.lstrip(" \t\r\n"))
     end = len(text.rstrip(" \t\r\n"))
     body = _Patch(text, style or style_of(text), origins).value(begin, end, old, new)
-    return text[:begin] + body + text[end:]
+    whole = text[:begin] + body + text[end:]
+    return whole if whole == text else checked(whole, new)
+
+
+def checked(text: str, value: Any) -> str:
+    """The text, which must hold `value` and is about to be written. Raises `InvalidArgument` if not."""
+    try:
+        holds = bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        holds = False
+    if not holds:
+        raise InvalidArgument("what mends it cannot be written into its text: please report the file")
+    return text
 
 
 def same(old: Any, new: Any) -> bool:
@@ -130,14 +152,15 @@ class _Patch:
 
     def _list(self, at: int, end: int, old: list[Any], new: list[Any]) -> str:
         found = list(spans(self._text, at))
-        place_of = {id(value): place for place, value in enumerate(old)}
+        places_of = _places(old)
         style, margin = self._style.like(self._text[found[0].at : found[0].end]), self._margin(found[0].at)
         pieces: list[tuple[Span | None, str]] = []
         for value in new:
-            place = place_of.get(id(self._origins.of(value)))
-            if place is None:
+            places = places_of.get(id(self._origins.of(value)))
+            if not places:
                 pieces.append((None, style.written(value, margin)))
             else:
+                place = places.popleft() if len(places) > 1 else places[0]
                 span = found[place]
                 pieces.append((span, self.value(span.at, span.end, old[place], value)))
         return self._joined(at, end, found, pieces)
@@ -154,3 +177,11 @@ class _Patch:
             apart = before.get(span.start, usual) if span else usual
             body += piece if number == 0 else apart + piece
         return text[at] + lead + body + text[found[-1].end : end]
+
+
+def _places(values: Sequence[Any]) -> dict[int, deque[int]]:
+    """The places of each value: one that is a small number or a letter can stand at many."""
+    found: dict[int, deque[int]] = {}
+    for place, value in enumerate(values):
+        found.setdefault(id(value), deque()).append(place)
+    return found

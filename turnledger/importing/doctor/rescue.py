@@ -75,7 +75,7 @@ def _closing(text: str, at: int) -> str:
     if "\n" not in follows:
         return closing
     line = text[text.rfind("\n", 0, at) + 1 : at]
-    return "\n" + line[: len(line) - len(line.lstrip(" \t"))] + closing
+    return ("\r\n" if "\r\n" in follows else "\n") + line[: len(line) - len(line.lstrip(" \t"))] + closing
 
 
 def values_in(line: str) -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none is null."""
+"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none or too large is null."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from turnledger.importing.doctor.patching import Origins
 
 LEVELS_MAX = 200
 SURROGATE = "a text holds half a character (a lone surrogate), or bytes that are no UTF-8"
-NUMBER = "a number is NaN or infinite, which JSON has no words for"
+NUMBER = "a number is NaN, infinite or too large for a float, which a client cannot send"
 Tell = Callable[[Path, str, str], None]
 
 
