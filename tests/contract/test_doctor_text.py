@@ -1,6 +1,7 @@
 """The text that the doctor writes: JSON that holds what it should, and all else as it stood."""
 
 import json
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def json_texts(draw: st.DrawFn, levels: int = 3) -> str:
     return "{" + ",".join([f"{spaced(draw(keys))}:{item}" for item in items] or [draw(BLANKS)]) + "}"
 
 
-def changed(draw: st.DrawFn, value: Any, origins: Origins) -> Any:
+def changed(draw: Callable[[st.SearchStrategy[Any]], Any], value: Any, origins: Origins) -> Any:
     """A value with some of it taken away, moved, added or made another."""
     what = draw(st.sampled_from(["kept", "kept", "inside", "inside", "new"]))
     if what == "kept":

@@ -40,8 +40,8 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a text is written: the white space of one level, escapes, whether blanks follow `:` and `,`, and how
-    a line ends."""
+    """How a text is written: the white space of one level, escapes, whether blanks follow `:` and `,`, and
+    how a line ends."""
 
     indent: str | None
     ascii_only: bool
@@ -89,7 +89,7 @@ def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None
 
 
 def checked(text: str, value: Any) -> str:
-    """The text, which is about to be written and must hold `value`. Raises `InvalidArgument` if it does not."""
+    """A text that is about to be written and must hold `value`. Raises `InvalidArgument` if it does not."""
     try:
         holds = bool(json.loads(text) == value)
     except (ValueError, RecursionError):

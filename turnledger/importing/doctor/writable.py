@@ -1,4 +1,4 @@
-"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none, or too large for a float, is null."""
+"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none is null."""
 
 import math
 from collections.abc import Callable
