@@ -154,43 +154,44 @@ def followed(path: Path, seconds: float | None) -> str:
     )
 
 
-def measured(path: Path, conversations: int) -> dict[str, float]:
-    """Seconds, each the median of many, on a store whose read models have caught up."""
+def measured(path: Path, conversations: int) -> Iterator[tuple[str, float]]:
+    """Seconds, each the median of many, on a store whose read models have caught up; one after the other, so
+    that two stores can be measured in turns."""
     chance = random.Random(7)
-    found: dict[str, float] = {}
     with ConversationStore(path) as store, store.read_models() as models:
         some = [conversation_id(chance.randrange(conversations)) for _ in range(300)]
 
         def append(one: str) -> None:
             store.append(one, {"role": "user", "content": "and?"})
 
-        found["append, cold conversation"] = _median(append, some)
-        found["append, warm conversation"] = _median(append, some[:1] * 300)
-        found["append, new conversation"] = _median(append, [f"new {time.time_ns()} {n}" for n in range(300)])
-        found["read, cold conversation"] = _median(
-            store.buffer, [conversation_id(chance.randrange(conversations)) for _ in range(300)]
+        yield "append, cold conversation", _median(append, some)
+        yield "append, warm conversation", _median(append, some[:1] * 300)
+        yield "append, new conversation", _median(append, [f"new {time.time_ns()} {n}" for n in range(300)])
+        yield (
+            "read, cold conversation",
+            _median(store.buffer, [conversation_id(chance.randrange(conversations)) for _ in range(300)]),
         )
-        found["a page of 50 conversations"] = _median(
-            lambda after: list(islice(store.conversations(after=after), 50)), some[:40]
+        yield (
+            "a page of 50 conversations",
+            _median(lambda after: list(islice(store.conversations(after=after), 50)), some[:40]),
         )
         began = time.perf_counter()
         before = models.standing()
         after = models.catch_up()
-        found["follow, an event"] = (time.perf_counter() - began) / before.lag
+        yield "follow, an event", (time.perf_counter() - began) / before.lag
         assert after.lag == 0
 
         def append_and_follow(one: str) -> None:
             append(one)
             models.catch_up()
 
-        found["append, and follow that"] = _median(append_and_follow, some[:100])
+        yield "append, and follow that", _median(append_and_follow, some[:100])
         rare = [f"order{chance.randrange(conversations)}" for _ in range(50)]
-        found["search, a word in one conversation"] = _median(lambda w: models.search(Search(words=w)), rare)
+        yield "search, a word in one conversation", _median(lambda w: models.search(Search(words=w)), rare)
         common = [Search(words="refund courier", newest_first=True)] * 5
-        found["search, frequent words, newest first"] = _median(models.search, common)
-        found["search, frequent words, best first"] = _median(models.search, [Search(words="refund courier")])
-        found["stats"] = _median(lambda _: models.statistics(), [None])
-    return found
+        yield "search, frequent words, newest first", _median(models.search, common)
+        yield "search, frequent words, best first", _median(models.search, [Search(words="refund courier")])
+        yield "stats", _median(lambda _: models.statistics(), [None])
 
 
 def _median(call: Callable[[Any], object], given: Sequence[Any]) -> float:
@@ -254,10 +255,9 @@ def main() -> None:
         for line in remembered(first, _conversations_of(first)):
             _told(line)
     else:
-        found = [measured(path, _conversations_of(path)) for path in asked.stores]
-        for name in found[0]:
-            told = "  ".join(f"{one[name] * 1000:>10.3f} ms" for one in found)
-            _told(f"{name:<40} {told}  ratio {found[0][name] / found[-1][name]:.2f}")
+        for same in zip(*(measured(path, _conversations_of(path)) for path in asked.stores), strict=True):
+            told = "  ".join(f"{seconds * 1000:>10.3f} ms" for _, seconds in same)
+            _told(f"{same[0][0]:<40} {told}  ratio {same[0][1] / same[-1][1]:.2f}")
 
 
 def _conversations_of(path: Path) -> int:

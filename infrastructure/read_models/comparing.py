@@ -1,7 +1,7 @@
 """Two read model files compared, row by row: what was followed, against what the log gives anew."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,16 +41,18 @@ class ReadModelsReport:
             self.first.append(DifferingRow(table, key, what))
 
 
-def compared(followed: ReadModelFile, anew: ReadModelFile, position: int) -> ReadModelsReport:
-    """Compares all tables, and what makes them: indexes, views, triggers."""
+def compared(
+    followed: ReadModelFile, anew: ReadModelFile, position: int, broken: Iterable[str] = ()
+) -> ReadModelsReport:
+    """Compares all tables, and what makes them: indexes and views. `broken` indexes were found before."""
     comparison = ReadModelsReport(position)
+    for fts in broken:
+        comparison.found(fts, (), "does not index what the table holds")
     schemas = [dict(file.connection.execute(_SCHEMA).fetchall()) for file in (followed, anew)]
-    for name in sorted(schemas[0].keys() | schemas[1].keys()):
-        if schemas[0].get(name) != schemas[1].get(name):
+    for name in sorted(schemas[1]):  # what somebody has added is theirs
+        if schemas[0].get(name) != schemas[1][name]:
             comparison.found("sqlite_master", (name,), "differs")
-    if comparison.ok:
-        for table in SEARCHED:
-            _check_index(followed, table, comparison)
+    if all(row.table != "sqlite_master" for row in comparison.first):
         for table in REBUILT:
             _compare(followed.connection, anew.connection, table, comparison)
     return comparison
@@ -59,14 +61,18 @@ def compared(followed: ReadModelFile, anew: ReadModelFile, position: int) -> Rea
 _SCHEMA = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
-def _check_index(file: ReadModelFile, table: str, comparison: ReadModelsReport) -> None:
-    """Has FTS5 compare its index with the table."""
-    try:
-        file.connection.execute(f"INSERT INTO {table}_fts ({table}_fts, rank) VALUES ('integrity-check', 1)")
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise
-        comparison.found(f"{table}_fts", (), "does not index what the table holds")
+def broken_indexes(file: ReadModelFile) -> list[str]:
+    """The search indexes that do not hold what their tables hold, as FTS5 finds when it is asked to look."""
+    broken = []
+    for table in SEARCHED:
+        fts = f"{table}_fts"
+        try:
+            file.connection.execute(f"INSERT INTO {fts} ({fts}, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            broken.append(fts)
+    return broken
 
 
 def _compare(

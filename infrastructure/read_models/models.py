@@ -22,7 +22,7 @@ from turnledger.infrastructure.following import Followed, Position
 from turnledger.infrastructure.mapper import digest_of
 from turnledger.infrastructure.read_models import schema
 from turnledger.infrastructure.read_models.applying import Applying
-from turnledger.infrastructure.read_models.comparing import ReadModelsReport, compared
+from turnledger.infrastructure.read_models.comparing import ReadModelsReport, broken_indexes, compared
 from turnledger.infrastructure.read_models.file import Mark, ReadModelFile
 from turnledger.infrastructure.read_models.searching import Search, SearchHit, conversations_saying
 from turnledger.infrastructure.read_models.statistics import Statistics, statistics
@@ -113,12 +113,15 @@ class ReadModels:
             try:
                 if not self._follow_once():
                     self._followed.wait(self._mark.position, stop, LOOKS_EVERY_S)
+                if progress is not None:
+                    progress(self.standing())
             except (StoreBusy, ConnectionError):
                 # another follows into this file, or the log is out of reach for the moment
                 stop.wait(TRIES_EVERY_S)
-            if progress is not None:
-                progress(self.standing())
-        return self.standing()
+        try:
+            return self.standing()
+        except ConnectionError:  # how far the log goes is not to be had
+            return self.standing(self._mark.position)
 
     def rebuild(self, progress: Progress | None = None, *, stop: threading.Event | None = None) -> Standing:
         """Takes all rows away, and follows the log from its beginning; who reads meanwhile sees them come."""
@@ -134,13 +137,15 @@ class ReadModels:
     ) -> ReadModelsReport:
         """Compares every row with what the log gives anew, as far as the file has followed."""
         with self._file.errors():
-            self._file.connection.execute("BEGIN IMMEDIATE")  # as of one moment: no other follower goes on
+            with self._file.transaction():
+                broken = broken_indexes(self._file)
+            self._file.connection.execute("BEGIN")  # what is compared is as of one moment
             try:
                 mark = self._file.mark()
                 anew = ReadModels(self._followed, None)
                 with closing(anew._file):
                     anew._follow_to(mark.position, progress, stop)
-                    return compared(self._file, anew._file, anew._mark.position)
+                    return compared(self._file, anew._file, anew._mark.position, broken)
             finally:
                 self._file.connection.execute("COMMIT")
 

@@ -172,6 +172,18 @@ def test_what_was_changed_in_the_file_is_found_and_a_rebuild_mends_it(path: Path
         assert models.verify().ok
 
 
+def test_a_view_that_somebody_adds_is_left_alone(path: Path) -> None:
+    with ConversationStore(path, read_only=True) as store, store.read_models() as models:
+        models.catch_up()
+        with closing(sqlite3.connect(str(models.path))) as other:
+            other.execute(
+                "CREATE VIEW mine AS SELECT COUNT(*) AS answered FROM calls WHERE state = 'answered'"
+            )
+        assert models.verify().ok
+        models.rebuild()
+        assert list(models.rows("SELECT * FROM mine")) == [{"answered": 2}]
+
+
 def test_foreign_keys_hold(tmp_path: Path) -> None:
     path = written(tmp_path / "chats.db", forking)
     with ConversationStore(path, read_only=True) as store, store.read_models() as models:
