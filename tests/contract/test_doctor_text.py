@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.command_line import run
-from turnledger import InvalidArgument
-from turnledger.importing.doctor import examine_text
+from turnledger import InvalidArgument, InvalidMessage
+from turnledger.importing.doctor import examine, examine_text
+from turnledger.importing.doctor.anatomies import EXAMINED
 from turnledger.importing.doctor.patching import Origins, checked, patched
 from turnledger.importing.files import read_transcripts
 from turnledger.importing.transcripts import BadLine
@@ -40,7 +41,7 @@ def json_texts(draw: st.DrawFn, levels: int = 3) -> str:
     return "{" + ",".join([f"{spaced(draw(keys))}:{item}" for item in items] or [draw(BLANKS)]) + "}"
 
 
-def changed(draw: Callable[[Any], Any], value: Any, origins: Origins) -> Any:
+def changed(draw: Callable[[st.SearchStrategy[Any]], Any], value: Any, origins: Origins) -> Any:
     """A value with some of it taken away, moved, added or made another."""
     what = draw(st.sampled_from(["kept", "kept", "inside", "inside", "new"]))
     if what == "kept":
@@ -195,3 +196,43 @@ def test_the_name_of_what_is_written_is_legible(tmp_path: Path) -> None:
     assert "; written to " in done.out
     assert "\x1b" not in done.out
     assert "\u202e" not in done.out
+
+
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+RING: dict[str, Any] = {"role": "user"}
+RING["content"] = [RING]
+HUGE = pytest.param(10**5_000, id="huge")
+
+
+@pytest.mark.parametrize("format", [None, *EXAMINED])
+@pytest.mark.parametrize("value", [RING, {1: 2}, {None: 1}, {("a",): 1}, nested(5_000), HUGE])
+def test_messages_that_json_cannot_hold_are_refused_by_their_place(value: Any, format: str | None) -> None:
+    asked = {"role": "user", "content": "q"}
+    for message in (value, {"role": "user", "content": [{"type": "text", "text": value}]}):
+        with pytest.raises(InvalidMessage) as raised:
+            examine([asked, message], format)
+        assert raised.value.index == 1
+
+
+@pytest.mark.parametrize("format", [None, *EXAMINED])
+@pytest.mark.parametrize("value", [object(), ("a",), {"a"}, b"\xff", nested(150)])
+def test_what_else_a_program_puts_into_a_message_is_examined(value: Any, format: str | None) -> None:
+    function = {"name": value, "arguments": value}
+    for message in (
+        value,
+        {"role": value, "content": value},
+        {"role": "user", "content": value, "parts": value, "type": value},
+        {"role": "assistant", "content": value, "tool_calls": [{"id": value, "function": function}]},
+        {"role": "model", "parts": [{"functionCall": {"id": value, "name": value, "args": value}}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": value, "name": value, "input": value}]},
+        {"role": "tool", "tool_call_id": value, "content": value},
+        {"type": "assistant", "uuid": value, "parentUuid": value, "message": value},
+        {"type": "function_call", "call_id": value, "id": value, "name": value, "arguments": value},
+    ):
+        assert examine([message, {"role": "user", "content": "q"}], format).messages == 2

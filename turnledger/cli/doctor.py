@@ -174,7 +174,7 @@ def _show(screen: Screen, file: str, examined: Examined, output: str | None) -> 
     screen.line(
         f"{one_line(file)}: {held}, read as {' and '.join(examined.formats)}: ",
         (counted(count, "finding"), "bold red") if count else ("sound", "bold green"),
-        f"; written to {one_line(output)}" if written and output and output != "-" else "",
+        f"; written to {one_line(output)}" if output and written and output != "-" else "",
     )
     if examined.unmended:
         screen.line((f"nothing is written: {examined.unmended}", "bold" if output else "dim"), indent=4)

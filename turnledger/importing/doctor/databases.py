@@ -46,7 +46,7 @@ def fix_database(path: Path, output: Path, format: str | None = None) -> Examine
         return examined if examined.sound or examined.unmended else _told(lambda: _mend(path, format))
     if not at_rest(output):
         raise InvalidArgument(f"{output} is in use: give another name")
-    with TemporaryDirectory(dir=output.resolve().parent, prefix=f".{output.name}.") as folder:
+    with TemporaryDirectory(dir=output.resolve().parent, prefix=f".{output.name[:20]}.") as folder:
         copy = Path(folder) / "copy.db"
         _told(lambda: _copy(path, copy))
         examined = _told(lambda: _mend(copy, format))

@@ -7,6 +7,7 @@ from typing import Any
 from turnledger.domain.errors import InvalidArgument
 from turnledger.importing.doctor.anatomies import EXAMINED, treated_as
 from turnledger.importing.doctor.findings import UNWRITABLE, Finding, Path, spelled
+from turnledger.importing.doctor.given import refuse_unkeepable
 from turnledger.importing.doctor.layout import Held, Layout
 from turnledger.importing.doctor.patching import Origins
 from turnledger.importing.doctor.treatment import Treated
@@ -39,7 +40,8 @@ class Examined:
 def examine(messages: Iterable[Any], format: str | None = None) -> Examined:
     """Examines one list of messages in their provider's own shape. Nothing that is given is changed.
 
-    Raises `InvalidArgument` for a format that the doctor does not know.
+    Raises `InvalidArgument` for a format that the doctor does not know, `InvalidMessage` for a message that
+    JSON cannot hold: one that contains itself, with keys that are no text, nested more than 200 levels deep.
 
     >>> call = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": "{}"}}
     >>> done = examine([{"role": "assistant", "content": None, "tool_calls": [call]}])
@@ -49,6 +51,7 @@ def examine(messages: Iterable[Any], format: str | None = None) -> Examined:
     if isinstance(messages, str | bytes | Mapping):
         raise InvalidArgument("give a list of messages; examine_text takes the text of a file")
     given, origins, found = list(messages), Origins(), list[Finding]()
+    refuse_unkeepable(given)
     clean = writable(given, lambda path, why, remedy: found.append(_unwritable(path, why, remedy)), origins)
     name = _known(format, clean)
     treated = treated_as(name, clean, origins, lambda index, path: spelled((index, *path)))

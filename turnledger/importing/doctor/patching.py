@@ -95,7 +95,7 @@ def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None
 
 
 def checked(text: str, value: Any) -> str:
-    """The text, which must hold `value` and is about to be written. Raises `InvalidArgument` if not."""
+    """A text that is about to be written and must hold `value`. Raises `InvalidArgument` if it does not."""
     try:
         holds = bool(json.loads(text) == value)
     except (ValueError, RecursionError):

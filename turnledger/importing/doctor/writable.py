@@ -1,4 +1,4 @@
-"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, what is no number, or too large, null."""
+"""Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none is null."""
 
 import json
 import math
