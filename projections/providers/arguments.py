@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from turnledger.domain.values import copied, json_text, parsed
+from turnledger.domain.values import copied, json_text, kept, parsed
 
 INVALID_KEY = "invalid_json"
 VALUE_KEY = "value"
@@ -29,8 +29,8 @@ def arguments_map(arguments: Any) -> dict[str, Any]:
         return {}
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments, parse_constant=_refused, parse_float=_finite)
-        except (ValueError, RecursionError):
+            arguments = kept(json.loads(arguments, parse_constant=_refused, parse_float=_finite))
+        except (ValueError, RecursionError):  # no JSON, or nested deeper than a message may be
             return {INVALID_KEY: arguments}
     return copied(arguments) if isinstance(arguments, dict) else {VALUE_KEY: copied(arguments)}
 

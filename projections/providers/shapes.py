@@ -7,6 +7,7 @@ So what is sent of a kept block is what fits; what a file held beyond that stays
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from turnledger.domain.values import copied
 from turnledger.projections.media import bytes_of
 
 Shape = Any  # a question asked of a value, a list of one shape, or one of these
@@ -42,7 +43,7 @@ class Either(NamedTuple):
 
 
 def fitting(value: Any, shape: Shape) -> Any:
-    """The value without what does not fit; None where nothing is left that would."""
+    """What of the value fits, sharing nothing with it; None where nothing is left that would."""
     if isinstance(shape, list):
         return _items(value, shape[0])
     if isinstance(shape, Keys):
@@ -54,7 +55,7 @@ def fitting(value: Any, shape: Shape) -> Any:
         return fitting(value, shape.shape)
     if isinstance(shape, Either):
         return next((fit for one in shape.shapes if (fit := fitting(value, one)) is not None), None)
-    return value if shape(value) else None
+    return copied(value) if shape(value) else None
 
 
 def _items(value: Any, shape: Shape) -> Any:

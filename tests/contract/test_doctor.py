@@ -9,6 +9,7 @@ import pytest
 
 from tests.contract.command_line import run
 from tests.doctoring import why_refused
+from tests.session_samples import line, use
 from turnledger import InvalidArgument, normalize
 from turnledger.importing import read_messages
 from turnledger.importing.claude_code import NAME as SESSION
@@ -472,3 +473,43 @@ def test_the_command_names_what_it_cannot_read(given: str, tmp_path: Path) -> No
     empty.touch()
     assert run("doctor", empty, "--fix", tmp_path / "out.json").code == 2
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_line_that_goes_may_make_another_one_the_newest_and_that_is_examined_too() -> None:
+    events = [
+        line("u1", None, "user", "hi"),
+        line("a1", "u1", "assistant", use("c1")),
+        line("u2", "u1", "user", "no, wait"),
+        line("u3", "u2", "user", " "),
+        line("u2", "u1", "user", " "),
+    ]
+    done = examine(events, SESSION)
+    assert [finding.kind for finding in done.findings] == ["empty content", "empty content"]
+    assert done.fixed == events[:3]
+    assert examine(done.fixed, SESSION).sound
+
+
+def test_ids_that_start_anew_each_turn_are_told_apart_turn_by_turn() -> None:
+    turns = 300
+    messages: list[Any] = []
+    for number in range(turns):
+        call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": f"[{number}]"}}
+        messages += [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": str(number)},
+        ]
+    done = examine(messages)
+    assert {finding.kind for finding in done.findings} == {"reused id"}
+    assert [message["tool_call_id"] for message in done.fixed[2::3]] == [
+        "call_1",
+        *(f"call_1-{number}" for number in range(2, turns + 1)),
+    ]
+
+
+def test_each_of_many_conversations_in_one_document_is_mended() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    one = [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    done = examine_text(json.dumps([one] * 50))
+    assert len(done.findings) == 50
+    assert [len(messages) for messages in json.loads(done.fixed)] == [3] * 50

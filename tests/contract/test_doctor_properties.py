@@ -23,6 +23,8 @@ from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
 CLIENTS = {
+    "langchain": CLIENT_SAMPLES["langchain"],
+    "llm": CLIENT_SAMPLES["llm"],
     "ollama": CLIENT_SAMPLES["ollama"],
     "pydantic-ai": CLIENT_SAMPLES["pydantic-ai"],
     "vercel-ai": VERCEL_MODEL,  # in a message of a user interface a call and its result are one

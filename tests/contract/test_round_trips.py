@@ -7,6 +7,7 @@ import pytest
 from tests.samples import ANTHROPIC, CACHED, SAMPLES, THINKING, USE
 from turnledger import ConversationStore
 from turnledger.importing import import_transcript, read_messages
+from turnledger.projections.providers import PROVIDERS
 
 
 @pytest.mark.parametrize(("format", "messages"), list(SAMPLES.items()))
@@ -58,3 +59,39 @@ def test_a_system_prompt_beside_the_messages_is_their_first() -> None:
         store.append("c", read_messages(request), reused_ids="distinct")
         assert store.buffer("c")[0]["content"] == "Be brief."
         assert store.sendable("c", provider="anthropic").request == request
+
+
+def spoilt(value: Any) -> None:
+    """Changes whatever in a value can be changed."""
+    for inner in [*(value.values() if isinstance(value, dict) else value)]:
+        if isinstance(inner, dict | list):
+            spoilt(inner)
+    value.clear()
+
+
+MISTRAL_LINK = {"type": "resource_link", "uri": "u", "metadata": {"page": 2}}
+
+
+@pytest.mark.parametrize("provider", list(PROVIDERS))
+def test_what_a_caller_does_with_a_request_never_reaches_the_store(provider: str) -> None:
+    with ConversationStore(":memory:") as store:
+        for format, messages in SAMPLES.items():
+            import_transcript(store, format, messages, format)
+        store.append("link", {"role": "user", "content": [MISTRAL_LINK]})
+        for conversation in [*SAMPLES, "link"]:
+            before = store.sendable(conversation, provider=provider)
+            kept = repr((before.messages, before.request)), repr(store.buffer(conversation))
+            assert before.request
+            spoilt(before.request)
+            spoilt(before.messages)
+            again = store.sendable(conversation, provider=provider)
+            assert (repr((again.messages, again.request)), repr(store.buffer(conversation))) == kept
+
+
+@pytest.mark.parametrize("provider", list(PROVIDERS))
+def test_arguments_in_text_that_nest_deeper_than_a_message_may_stay_text(provider: str) -> None:
+    deep = "[" * 600 + "]" * 600
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": deep}}
+    with ConversationStore(":memory:") as store:
+        store.append("c", [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}])
+        assert deep in repr(store.sendable("c", provider=provider).request)

@@ -28,7 +28,7 @@ _ALL = "__remove_all__"
 _DEVELOPER = "__openai_role__"
 
 
-class _Dumped(NamedTuple):
+class Dumped(NamedTuple):
     """A dumped message: which kind of message it is, and what it holds."""
 
     kind: str
@@ -38,9 +38,9 @@ class _Dumped(NamedTuple):
 def read(messages: Sequence[Any], start: int = 0) -> Iterator[Read]:
     """The messages from `start` on, to be appended; what is none of LangChain's goes on as it is."""
     unanswered = Unanswered()
-    removed = _removed(messages)
+    removed = removed_from(messages)
     for index, message in enumerate(messages):
-        dumped = _dumped(message)
+        dumped = dumped_as(message)
         found = [Read(message, index)] if dumped is None else []
         if dumped and dumped.kind != "remove" and index not in removed:
             found = list(_read(dumped, index, unanswered))
@@ -48,7 +48,7 @@ def read(messages: Sequence[Any], start: int = 0) -> Iterator[Read]:
             yield from found
 
 
-def _dumped(message: Any) -> _Dumped | None:
+def dumped_as(message: Any) -> Dumped | None:
     """The message in one of the three shapes; None where it is in none of them."""
     if not isinstance(message, Mapping):
         return None
@@ -58,7 +58,7 @@ def _dumped(message: Any) -> _Dumped | None:
     elif not isinstance(data, Mapping):
         data = message if "content" in message else None
     kind = _kind(kind) if isinstance(kind, str) else ""
-    return _Dumped(kind, data) if kind in _KINDS and isinstance(data, Mapping) else None
+    return Dumped(kind, data) if kind in _KINDS and isinstance(data, Mapping) else None
 
 
 def _kind(name: str) -> str:
@@ -66,12 +66,12 @@ def _kind(name: str) -> str:
     return name.removesuffix("Chunk").removesuffix("Message").lower()
 
 
-def _removed(messages: Sequence[Any]) -> set[int]:
+def removed_from(messages: Sequence[Any]) -> set[int]:
     """The places of the messages that another behind them removes."""
     removed: set[int] = set()
     places: dict[str, int] = {}
     for index, message in enumerate(messages):
-        dumped = _dumped(message)
+        dumped = dumped_as(message)
         name = dumped.data.get("id") if dumped else None
         if dumped is None or not isinstance(name, str):
             continue
@@ -81,8 +81,8 @@ def _removed(messages: Sequence[Any]) -> set[int]:
     return removed
 
 
-def _read(dumped: _Dumped, index: int, unanswered: Unanswered) -> Iterator[Read]:
-    data, role = dumped.data, _role(dumped)
+def _read(dumped: Dumped, index: int, unanswered: Unanswered) -> Iterator[Read]:
+    data, role = dumped.data, role_of(dumped)
     step = Step(NAME, index, role, _known(dumped))
     for place, block in enumerate(_blocks(data.get("content"))):
         _take(step, place, block)
@@ -94,13 +94,13 @@ def _read(dumped: _Dumped, index: int, unanswered: Unanswered) -> Iterator[Read]
         yield Read(_told(read.message, dumped, role, unanswered), index)
 
 
-def _role(dumped: _Dumped) -> str:
+def role_of(dumped: Dumped) -> str:
     given = dumped.data.get("role") if dumped.kind == "chat" else None
     role = _ROLES.get(given, given) if isinstance(given, str) else None
     return role if role in ROLES else _ROLES.get(dumped.kind, "user")
 
 
-def _known(dumped: _Dumped) -> dict[str, Any]:
+def _known(dumped: Dumped) -> dict[str, Any]:
     """What a message holds beyond our shape, and what is not empty."""
     kept = {key: value for key, value in dumped.data.items() if key not in _CARRIED}
     beside = dumped.data.get("additional_kwargs")
@@ -130,7 +130,7 @@ def _take(step: Step, place: int, block: Any) -> None:
         step.say(place, block, block, ("type", "text") if part.kind == "text" else block)
 
 
-def _told(message: dict[str, Any], dumped: _Dumped, role: str, unanswered: Unanswered) -> dict[str, Any]:
+def _told(message: dict[str, Any], dumped: Dumped, role: str, unanswered: Unanswered) -> dict[str, Any]:
     """The message with its name, and a result with the id of the call that it answers."""
     data, metadata = dumped.data, message.pop("metadata", {})
     name, beside = data.get("name"), data.get("additional_kwargs")
@@ -145,7 +145,7 @@ def _told(message: dict[str, Any], dumped: _Dumped, role: str, unanswered: Unans
 
 
 def marks(message: Mapping[str, Any]) -> bool:
-    dumped = _dumped(message)
+    dumped = dumped_as(message)
     if dumped is None or dumped.data is not message:
         return dumped is not None
     return dumped.kind in _ALONE or not message.keys().isdisjoint(_DUMPED)

@@ -14,6 +14,9 @@ CALL_TYPES = (
     "tool_call_chunk",
     "input_json_delta",
 )
+OLDER = "additional_kwargs"
+Path = tuple[str | int, ...]
+Placed = tuple[Path, Mapping[str, Any]]
 _GIVEN = ("args", "input", "arguments")
 
 
@@ -26,28 +29,37 @@ class DumpedCall(NamedTuple):
 
 
 def calls_of(data: Mapping[str, Any]) -> list[DumpedCall]:
+    """The calls of a message."""
+    return [read_call(call) for _, call in placed_calls(data)]
+
+
+def placed_calls(data: Mapping[str, Any]) -> list[Placed]:
     """The calls beside the content, with those whose arguments were broken; else those in it; else those of
-    older dumps."""
-    beside = data.get("additional_kwargs")
+    older dumps: each with the path to it."""
+    beside = data.get(OLDER)
     older = beside if isinstance(beside, Mapping) else {}
-    content = data.get("content")
-    blocks = [block for block in _maps(content) if block.get("type") in CALL_TYPES[:3]]
+    oldest = older.get("function_call")
+    legacy: list[Placed] = [((OLDER, "function_call"), oldest)] if isinstance(oldest, Mapping) else []
     for found in (
-        [*_maps(data.get("tool_calls")), *_maps(data.get("invalid_tool_calls"))],
-        blocks,
-        list(_maps(older.get("tool_calls"))),
-        list(_maps([older.get("function_call")])),
+        [*_maps(("tool_calls",), data), *_maps(("invalid_tool_calls",), data)],
+        [(path, block) for path, block in _maps(("content",), data) if block.get("type") in CALL_TYPES[:3]],
+        [((OLDER, *path), call) for path, call in _maps(("tool_calls",), older)],
+        legacy,
     ):
         if found:
-            return [_call(call) for call in found]
+            return found
     return []
 
 
-def _maps(listed: Any) -> Iterator[Mapping[str, Any]]:
-    yield from (one for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
+def _maps(path: tuple[str], data: Mapping[str, Any]) -> Iterator[Placed]:
+    listed = data.get(path[0])
+    for place, one in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(one, Mapping):
+            yield (*path, place), one
 
 
-def _call(call: Mapping[str, Any]) -> DumpedCall:
+def read_call(call: Mapping[str, Any]) -> DumpedCall:
+    """What a call says, in any of its spellings."""
     given = (call[key] for key in _GIVEN if call.get(key) is not None)
     name = name_of_call(call)
     return DumpedCall(

@@ -29,6 +29,11 @@ def thread_messages(connection: sqlite3.Connection, thread_id: str) -> list[Any]
     return found
 
 
+def chain_hashes(connection: sqlite3.Connection, thread_id: str) -> list[str]:
+    """The names of the messages that a thread has, from the first on."""
+    return [row["hash"] for row in _chain(connection, thread_id) if not isinstance(row, BadLine)]
+
+
 def _chain(connection: sqlite3.Connection, thread_id: str) -> list[Row | BadLine]:
     (thread,) = rows(connection, "SELECT tip_message_hash AS tip FROM threads WHERE id = ?", [thread_id])
     chain: list[Row | BadLine] = []

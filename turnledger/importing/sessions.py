@@ -6,6 +6,7 @@ its calls, belong together though no chain runs through all of them. Sidechains,
 conversations of their own.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,12 +123,11 @@ class Tree:
         """The chain that ends in the last of these places, with what belongs to its answers."""
         if not among:
             return []
-        kept = set(among)
-        chain = {place for place in self.ancestors(among[-1], kept) if place in kept}
+        chain = set(self.ancestors(among[-1], among)).intersection(among)
         return sorted(chain | self._siblings(chain, among))
 
-    def ancestors(self, place: int, kept: set[int] | None) -> list[int]:
-        """The places from this one back to the root."""
+    def ancestors(self, place: int, kept: Sequence[int] | None) -> list[int]:
+        """The places from this one back to the root; `kept` are those of the turns, in order."""
         found, here = [place], self.parent(place, kept)
         seen = {place}
         while here is not None and here not in seen:
@@ -136,7 +136,7 @@ class Tree:
             here = self.parent(here, kept)
         return found
 
-    def parent(self, place: int, kept: set[int] | None) -> int | None:
+    def parent(self, place: int, kept: Sequence[int] | None) -> int | None:
         """The place of the event before; for one whose own is not in the file, that of the turn before it."""
         event = self._events[place]
         named = _named(event)
@@ -147,7 +147,8 @@ class Tree:
             return None
         if named in self._place:
             return self._place[named]
-        return max((one for one in kept if one < place), default=None) if kept else None
+        before = bisect_left(kept, place) if kept else 0
+        return kept[before - 1] if kept and before else None
 
     def lost_parent(self, place: int) -> bool:
         """Whether an event names one before it that is not in the file."""
@@ -159,9 +160,9 @@ class Tree:
         answers = {answer_of(self._events[place]) for place in chain} - {None}
         found = {place for place in among if answer_of(self._events[place]) in answers}
         calls = {call for place in found | chain for call in self._calls(place)}
-        answered = {result for place in chain for result in self._results(place)}
-        for place in among:
-            results = self._results(place)
+        results_of = {place: self._results(place) for place in among}
+        answered = {result for place in chain for result in results_of.get(place, ())}
+        for place, results in results_of.items():
             if (
                 place not in chain
                 and results

@@ -25,17 +25,19 @@ _HEADER_BYTES = 19  # the last of them is 2 where changes stand in a log beside 
 def read_database(path: Path) -> Iterator[Transcript | BadLine]:
     """The conversations of a database, one at a time; one bad line where it is of no client known here."""
     try:
-        tables = _read(path, _tables)
+        tables = read_at_once(path, tables_of)
         sources = [source for source in SOURCES if source.holds(tables)]
-        found = [(source, key) for source in sources for key in _read(path, source.conversations(tables))]
+        found = [
+            (source, key) for source in sources for key in read_at_once(path, source.conversations(tables))
+        ]
     except sqlite3.Error as error:
         yield BadLine("the file", f"SQLite cannot read it: {error}")
         return
     if not sources:
-        yield BadLine("the file", f"it is an SQLite file, but neither {_names()}")
+        yield BadLine("the file", why_unknown(tables))
     for source, key in found:
         try:
-            messages = _read(path, source.messages(tables, key))
+            messages = read_at_once(path, source.messages(tables, key))
         except sqlite3.Error as error:
             yield BadLine(f"conversation {key.conversation_id!r}", f"SQLite cannot read it: {error}")
             continue
@@ -44,8 +46,12 @@ def read_database(path: Path) -> Iterator[Transcript | BadLine]:
         yield transcript(key.conversation_id, sound, key.place, source.format)
 
 
-def _names() -> str:
-    return " nor ".join(source.name for source in SOURCES)
+def why_unknown(tables: Tables) -> str:
+    """Why nothing is read of a file with these tables: of no client, or of another one than was said."""
+    held = [f"{source.name} ({source.format})" for source in SOURCES if source.holds(tables)]
+    if held:
+        return f"it is an SQLite file with {' and '.join(held)}"
+    return f"it is an SQLite file, but neither {' nor '.join(source.name for source in SOURCES)}"
 
 
 class _State(NamedTuple):
@@ -58,10 +64,19 @@ class _State(NamedTuple):
 
 def _state(path: Path) -> _State:
     status = path.stat()
-    return _State(status.st_mtime_ns, status.st_size, path.with_name(f"{path.name}-wal").exists())
+    return _State(status.st_mtime_ns, status.st_size, _has_beside(path, "-wal"))
 
 
-def _read(path: Path, reading: Callable[[sqlite3.Connection], Found]) -> Found:
+def _has_beside(path: Path, ending: str) -> bool:
+    return path.with_name(f"{path.name}{ending}").exists()
+
+
+def at_rest(path: Path) -> bool:
+    """Whether nothing that belongs to the file stands beside it."""
+    return not _has_beside(path, "-wal") and not _has_beside(path, "-journal")
+
+
+def read_at_once(path: Path, reading: Callable[[sqlite3.Connection], Found]) -> Found:
     """What a reading gives at one moment of the file."""
     while True:
         before = _state(path)
@@ -86,13 +101,17 @@ def _has_log(path: Path) -> bool:
 
 def _connected(path: Path, immutable: bool) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if immutable else ''}"
-    connection = sqlite3.connect(uri, uri=True, timeout=_LOCKED_S, isolation_level=None)
+    return dressed(sqlite3.connect(uri, uri=True, timeout=_LOCKED_S, isolation_level=None))
+
+
+def dressed(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A connection that gives rows by name, and any text."""
     connection.row_factory = sqlite3.Row
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return connection
 
 
-def _tables(connection: sqlite3.Connection) -> Tables:
+def tables_of(connection: sqlite3.Connection) -> Tables:
     """The names of all tables, each with those of its columns."""
     rows = connection.execute(
         "SELECT m.name AS name, c.name AS column FROM sqlite_schema m, pragma_table_info(m.name) c"

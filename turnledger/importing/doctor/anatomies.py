@@ -9,6 +9,8 @@ from turnledger.importing.doctor.anthropic import AnthropicAnatomy
 from turnledger.importing.doctor.bedrock_converse import ConverseAnatomy
 from turnledger.importing.doctor.claude_code import SessionTreatment
 from turnledger.importing.doctor.gemini import GeminiAnatomy
+from turnledger.importing.doctor.langchain import LangchainAnatomy
+from turnledger.importing.doctor.llm import LlmAnatomy
 from turnledger.importing.doctor.mistral import MistralAnatomy
 from turnledger.importing.doctor.ollama import OllamaAnatomy
 from turnledger.importing.doctor.openai_chat import OpenAIAnatomy
@@ -22,6 +24,8 @@ ANATOMIES: Mapping[str, Anatomy] = {
     "anthropic": AnthropicAnatomy(),
     "bedrock-converse": ConverseAnatomy(),
     "gemini": GeminiAnatomy(),
+    "langchain": LangchainAnatomy(),
+    "llm": LlmAnatomy(),
     "mistral": MistralAnatomy(),
     "ollama": OllamaAnatomy(),
     "openai-chat": OpenAIAnatomy(),

@@ -84,6 +84,10 @@ class Anatomy:
 
     rules: Rules
 
+    def gone(self, messages: Sequence[Any]) -> Mapping[int, str]:
+        """The messages that are no part of the conversation, by their indexes, and why."""
+        return {}
+
     def side(self, message: Mapping[str, Any]) -> Side | None:
         """Who speaks; None where the role is none that the format knows."""
         raise NotImplementedError

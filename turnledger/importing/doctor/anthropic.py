@@ -31,7 +31,7 @@ RULES = Rules(
         kinds.UNUSABLE_NAME: "Anthropic: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
         kinds.UNUSABLE_ARGUMENTS: "Anthropic: tool_use.input: Input should be a valid dictionary",
         kinds.STRAY_CALL: "Anthropic: `tool_use` blocks can only be in `assistant` messages",
-        kinds.EMPTY: "Anthropic: text content blocks must be non-empty, and contain non-whitespace text",
+        kinds.EMPTY: "Anthropic: text content blocks must be non-empty, and must contain non-whitespace text",
         kinds.LEADING: 'Anthropic: first message must use the "user" role',
         kinds.SYSTEM: 'Anthropic: Unexpected role "system"',
         kinds.ENDING: "Anthropic: final assistant content cannot end with trailing whitespace",

@@ -1,6 +1,7 @@
 """Messages put together again from the pieces that are left: each that was not touched is the very same."""
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 from turnledger.importing.doctor.anatomy import Anatomy, Piece
@@ -10,10 +11,7 @@ from turnledger.importing.doctor.patching import Origins
 
 def rebuilt(body: Body, pieces: Sequence[Piece], anatomy: Anatomy, origins: Origins) -> Any:
     """The message with these pieces: itself, where they are the ones that it held."""
-    given = anatomy.pieces(body.message)
-    if len(given) == len(pieces) and all(
-        one.raw is other.raw for one, other in zip(given, pieces, strict=True)
-    ):
+    if len(body.given) == len(pieces) and all(map(is_, body.given, (piece.raw for piece in pieces))):
         return body.message
     return origins.note(anatomy.rebuilt(body.message, pieces), body.message)
 
@@ -26,7 +24,7 @@ def assembled(
     messages: list[Any] = []
     rules = anatomy.rules
     for home, pieces in _groups(placed, body_of, own=rules.own_messages or rules.own_lines):
-        whole = _moved_whole(pieces, body_of, anatomy) if rules.own_lines else None
+        whole = _moved_whole(pieces, body_of) if rules.own_lines else None
         if home is not None:
             messages.append(rebuilt(body_of[home], pieces, anatomy, origins))
         elif rules.own_messages:
@@ -38,10 +36,10 @@ def assembled(
     return messages
 
 
-def _moved_whole(pieces: Sequence[Piece], bodies: dict[int, Body], anatomy: Anatomy) -> Body | None:
+def _moved_whole(pieces: Sequence[Piece], bodies: dict[int, Body]) -> Body | None:
     """The message that held this result and nothing else, so that it can be moved as it is."""
     body = bodies.get(pieces[0].was) if pieces[0].was is not None else None
-    return body if body and len(anatomy.pieces(body.message)) == len(pieces) == 1 else None
+    return body if body and len(body.given) == len(pieces) == 1 else None
 
 
 Group = tuple[int | None, list[Piece]]

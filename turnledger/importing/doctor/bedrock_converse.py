@@ -12,7 +12,7 @@ from turnledger.importing.doctor.findings import short
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.bedrock_blocks import CALL, REASONING, RESULT
 
-_UNANSWERED = "Bedrock: Expected toolResult blocks at messages for the following Ids"
+_UNANSWERED = "Bedrock: Expected toolResult blocks for the following Ids"
 DOCUMENT_TEXT = "See the document."
 RULES = Rules(
     own_messages=False,
@@ -24,19 +24,20 @@ RULES = Rules(
     words={
         kinds.UNANSWERED: _UNANSWERED,
         kinds.DISPLACED: _UNANSWERED,
-        kinds.ORPHAN: "Bedrock: toolResult blocks exceed the number of toolUse blocks of previous turn",
+        kinds.ORPHAN: "Bedrock: The number of toolResult blocks exceeds the number of toolUse blocks of "
+        "previous turn",
         kinds.DOUBLED: "Bedrock: The toolResult blocks contain duplicate Ids",
         kinds.REUSED_ID: "Bedrock: The toolUse blocks contain duplicate Ids",
         kinds.REPEATED_CALL: "Bedrock: The toolUse blocks contain duplicate Ids",
         kinds.UNUSABLE_ID: "Bedrock: must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
         kinds.UNUSABLE_NAME: "Bedrock: must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
-        kinds.UNUSABLE_ARGUMENTS: "Bedrock: The format of the value at toolUse.input is invalid",
-        kinds.STRAY_CALL: "Bedrock: The toolUse block is only supported in the assistant's role",
-        kinds.REUSED_NAME: "Bedrock: The document names must be unique",
+        kinds.UNUSABLE_ARGUMENTS: "Bedrock: The value is invalid. Provide a json object for the field",
+        kinds.STRAY_CALL: "Bedrock takes calls of the assistant alone",
+        kinds.REUSED_NAME: "Bedrock takes each name of a document once",
         kinds.EMPTY: "Bedrock: The text field in the ContentBlock object is blank",
         kinds.LEADING: "Bedrock: A conversation must start with a user message",
         kinds.SYSTEM: "Bedrock: Member must satisfy enum value set: [user, assistant]",
-        kinds.ENDING: "Bedrock: final assistant content cannot end with trailing whitespace",
+        kinds.ENDING: "Anthropic's models: final assistant content cannot end with trailing whitespace",
         kinds.ORDER: "Bedrock: A conversation must alternate between user and assistant roles",
     },
 )

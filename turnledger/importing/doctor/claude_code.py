@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Change, Piece, Side
 from turnledger.importing.doctor.anthropic import RULES, AnthropicAnatomy
+from turnledger.importing.doctor.findings import Path
 from turnledger.importing.doctor.patching import Origins
 from turnledger.importing.doctor.treatment import Place, Treated, Treatment
 from turnledger.importing.doctor.weaving import Weaving
@@ -29,7 +30,9 @@ class ClaudeCodeAnatomy(AnthropicAnatomy):
 
     def pieces(self, message: Mapping[str, Any]) -> list[Piece]:
         found = super().pieces(message["message"])
-        return [replace(piece, path=("message", *piece.path)) for piece in found]
+        for piece in found:
+            piece.path = ("message", *piece.path)
+        return found
 
     def rebuilt(self, message: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:
         return {**message, "message": super().rebuilt(message["message"], pieces)}
@@ -60,22 +63,53 @@ def _line(near: Mapping[str, Any], before: Any, content: Any, name: str) -> dict
 
 
 class SessionTreatment:
-    """The treatment of a session's events, of which the conversation is a part."""
+    """The treatment of a session's events, of which the conversation is a part.
+
+    Where the newest line goes, another one is the newest, and what is loaded is its chain: so the events are
+    treated until what is loaded of them is what was treated.
+    """
 
     def __init__(self, origins: Origins, place: Place) -> None:
         self._origins = origins
-        self._place = place
+        self._place_in_file = place
+        self._places: Sequence[int] = ()
 
     def of(self, events: Sequence[Any]) -> Treated:
+        index = {name: place for place, name in enumerate(self._names(events))}
+        self._places = range(len(events))
+        found: list[kinds.Finding] = []
+        loaded, treated = self._once(events)
+        found += treated.findings
+        while found and self._names(loaded) != self._names(self._loaded(treated.messages)):
+            self._places = [index.get(name, 0) for name in self._names(treated.messages)]
+            loaded, treated = self._once(treated.messages)
+            found += treated.findings
+        return Treated(treated.messages, None, found)
+
+    def _place(self, place: int, path: Path) -> str:
+        return self._place_in_file(self._places[place], path)
+
+    def _names(self, events: Sequence[Any]) -> list[int]:
+        """Which events these are, whatever has become of them."""
+        return [id(self._origins.of(event)) for event in events]
+
+    def _loaded(self, events: Sequence[Any]) -> list[Any]:
+        return [events[place] for place in Tree(events, whole=False).main()]
+
+    def _once(self, events: Sequence[Any]) -> tuple[list[Any], Treated]:
+        """What is loaded as it is to be, and all events with it."""
         tree = Tree(events, whole=False)
         places = tree.main()
         anatomy = ClaudeCodeAnatomy()
         treatment = Treatment(anatomy, self._origins, lambda index, path: self._place(places[index], path))
         treated = treatment.of([events[place] for place in places])
         weaving = Weaving(events, tree, places, self._origins)
+        if not treated.findings and not weaving.broken:
+            return treated.messages, Treated(list(events))
         broken = [self._broken(place, before) for place, before in weaving.broken]
         moved = {places[index] for index in treated.moved if len(anatomy.pieces(events[places[index]])) == 1}
-        return Treated(weaving.of(treated.messages, moved), None, [*broken, *treated.findings])
+        woven = Treated(weaving.of(treated.messages, moved), None, [*broken, *treated.findings])
+        return treated.messages, woven
 
     def _broken(self, place: int, before: int) -> kinds.Finding:
         reason = "the line that it follows is not in the file, so nothing before it is loaded"

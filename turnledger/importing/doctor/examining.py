@@ -18,9 +18,10 @@ from turnledger.importing.formats import ALIASES, guessed_format
 class Examined:
     """What was found, in order of place, and what a provider accepts in its stead.
 
-    `fixed` is what was given, mended: a list of messages, or the text of a file. What is sound comes back
-    as it was, to the letter. `formats` are those of the conversations, `conversations` how many there are,
-    `messages` how many they hold.
+    `fixed` is what was given, mended: a list of messages, or the text of a file; None for a database, which
+    `fix_database` writes unless `unmended` says why it cannot. What is sound comes back as it was, to the
+    letter. `formats` are those of the conversations, `conversations` how many there are, `messages` how many
+    they hold.
     """
 
     findings: tuple[Finding, ...]
@@ -28,6 +29,7 @@ class Examined:
     formats: tuple[str, ...]
     conversations: int
     messages: int
+    unmended: str | None = None
 
     @property
     def sound(self) -> bool:

@@ -6,9 +6,8 @@ calls and results stand.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
 
 from turnledger.domain.calls import arguments_text
 from turnledger.domain.messages import call_id
@@ -36,7 +35,8 @@ class Identities:
         self.repeated: set[Piece] = set()
         self.changed: list[tuple[Piece, str, str]] = []
         self._bearing: dict[str, list[_Declared]] = {}
-        self._open: list[_Declared] = []
+        self._open: dict[Piece, _Declared] = {}
+        self._attempts: Counter[str] = Counter()
         self._calls: list[Piece] = []
         self._taken = {used for _, piece in turns if (used := call_id(piece.call_id))}
         self._spare = _declared_more_often_than_answered(turns)
@@ -74,7 +74,7 @@ class Identities:
                 )
         declared = _Declared(piece, turn)
         self._calls.append(piece)
-        self._open.append(declared)
+        self._open[piece] = declared
         if given:
             self._bearing.setdefault(given, []).append(declared)
 
@@ -84,8 +84,10 @@ class Identities:
 
     def _fresh(self, wanted: str) -> str:
         """An id that nothing uses: as wanted, else with `-2`, `-3`, and so on."""
-        names = chain([wanted], (f"{wanted}-{number}" for number in count(2)))
-        fresh = next(name for name in names if name not in self._taken)
+        fresh = wanted
+        while fresh in self._taken:
+            self._attempts[wanted] += 1
+            fresh = f"{wanted}-{self._attempts[wanted] + 1}"
         self._taken.add(fresh)
         return fresh
 
@@ -93,24 +95,26 @@ class Identities:
         """Whether the call that a result answers, if any does, stands before it."""
         given = call_id(piece.call_id)
         if given is None:
-            akin = [one for one in self._open if one.piece.family == piece.family]
-            named = [one for one in akin if piece.name in (None, one.piece.name)]
-            self._pair(piece, _of_latest_turn(named))
+            latest = reversed(self._open.values())
+            self._pair(
+                piece, _of_latest_turn(one for one in latest if _akin(one, piece) and _named(one, piece))
+            )
             return True
         bearing = self._bearing.get(given)
         if bearing is None:
             return False
-        akin = [one for one in bearing if one.piece.family == piece.family]
-        if not akin:
+        last = next((one for one in reversed(bearing) if _akin(one, piece)), None)
+        if last is None:
             piece.now = None  # its call is of another kind
             return True
-        self._pair(piece, _of_latest_turn([one for one in akin if not one.answered]) or akin[-1])
+        unanswered = (one for one in reversed(bearing) if not one.answered and _akin(one, piece))
+        self._pair(piece, _of_latest_turn(unanswered) or last)
         return True
 
     def _answer_late(self, piece: Piece) -> None:
         """A result that stands before its call."""
         given = call_id(piece.call_id)
-        bearing = [one for one in self._bearing.get(str(given), []) if one.piece.family == piece.family]
+        bearing = [one for one in self._bearing.get(str(given), []) if _akin(one, piece)]
         owner = next((one for one in bearing if not one.answered), bearing[0] if bearing else None)
         piece.now = given if owner or given not in self._bearing else None
         self._pair(piece, owner)
@@ -121,7 +125,7 @@ class Identities:
         result.now = call.piece.now
         if not call.answered:
             call.answered = True
-            self._open.remove(call)
+            del self._open[call.piece]
 
     def _fit(self, turns: Turns, rules: Rules) -> None:
         """Ids in the provider's alphabet and length, as a rendering for it makes them."""
@@ -148,10 +152,22 @@ def _declared_more_often_than_answered(turns: Turns) -> Counter[str | None]:
     return Counter({given: max(ids[given] - max(answers[given], 1), 0) for given in ids if given})
 
 
-def _of_latest_turn(declared: Sequence[_Declared]) -> _Declared | None:
-    """The first of the latest turn's."""
-    latest = max((one.turn for one in declared), default=None)
-    return next((one for one in declared if one.turn == latest), None)
+def _of_latest_turn(declared: Iterable[_Declared]) -> _Declared | None:
+    """The first of the latest turn's; they are given from the last one on."""
+    first: _Declared | None = None
+    for one in declared:
+        if first and one.turn != first.turn:
+            break
+        first = one
+    return first
+
+
+def _akin(declared: _Declared, result: Piece) -> bool:
+    return declared.piece.family == result.family
+
+
+def _named(declared: _Declared, result: Piece) -> bool:
+    return result.name in (None, declared.piece.name)
 
 
 def _equal(one: Piece, other: Piece) -> bool:

@@ -101,9 +101,7 @@ class Layout:
         if not full:
             self.unreadable = "it is empty"
         elif text.startswith(_SQLITE):
-            self.unreadable = (
-                "it is a database: 'turnledger import' and 'export' write what a provider accepts"
-            )
+            self.unreadable = "it is a database: examine_database takes its path"
         elif len(full) > 1 and (_is_json(full[0][1]) or (_holds_lines(full) and not _is_json(text))):
             self._read_lines(lines)
         else:
@@ -233,10 +231,10 @@ class Layout:
         if not path:
             return new
         step, rest = path[0], path[1:]
-        copy = value.copy()
+        copy = self.origins.copy_of(value)
         before = value.get(step) if isinstance(value, dict) else value[step]
         copy[step] = self._with(before, rest, new)
-        return self.origins.note(copy, value)
+        return copy
 
 
 def _lists_in(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:

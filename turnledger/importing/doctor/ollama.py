@@ -24,8 +24,8 @@ class OllamaAnatomy(OpenAIAnatomy):
         name_others="(?!)",
         name_longest=1_000,
         words={
-            kinds.UNUSABLE_ARGUMENTS: "Ollama: cannot unmarshal string into arguments of type map",
-            kinds.EMPTY: "Ollama: cannot unmarshal into content of type string",
+            kinds.UNUSABLE_ARGUMENTS: "Ollama: cannot unmarshal string into Go struct field",
+            kinds.EMPTY: "Ollama takes a text as the content",
         },
     )
 

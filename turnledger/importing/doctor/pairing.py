@@ -1,7 +1,7 @@
 """Calls and results of a conversation in any format, decided by the procedure of normalization (MEM-5)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -17,12 +17,16 @@ Find = Callable[[str, Piece, str, str], None]
 
 @dataclass(slots=True, eq=False)
 class Body:
-    """A message, by its index, with the pieces that are left of it."""
+    """A message, by its index, with the pieces that are left of it; `given` are those that it held, raw."""
 
     index: int
     side: Side
     message: dict[str, Any]
     pieces: list[Piece]
+    given: list[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.given = [piece.raw for piece in self.pieces]
 
 
 def turns_of(bodies: Iterable[Body], rules: Rules) -> list[tuple[int, Piece]]:

@@ -32,6 +32,10 @@ class Origins:
             self._alive.append(new)
         return new
 
+    def copy_of(self, value: Any) -> Any:
+        """A copy of a container, to be changed; itself, where it is one."""
+        return value if id(value) in self._old else self.note(value.copy(), value)
+
     def of(self, new: Any) -> Any:
         return self._old.get(id(new), new)
 
@@ -71,6 +75,8 @@ def style_of(text: str) -> Style:
 
 def patched(text: str, old: Any, new: Any, origins: Origins, style: Style | None = None) -> str:
     """The text, which holds `old`, holding `new`."""
+    if old is new:
+        return text
     begin = len(text) - len(text.lstrip(" \t\r\n"))
     end = len(text.rstrip(" \t\r\n"))
     body = _Patch(text, style or style_of(text), origins).value(begin, end, old, new)
@@ -107,13 +113,14 @@ class _Patch:
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def _map(self, at: int, end: int, old: dict[str, Any], new: dict[str, Any]) -> str:
-        found = list({span.key: span for span in spans(self._text, at)}.values())
+        found = list(spans(self._text, at))
+        read = {span.key: span for span in found}  # of a key that stands there twice, the last one
         pieces: list[tuple[Span | None, str]] = []
-        for span in found:
-            if span.key in new:
-                key = str(span.key)
+        for span in (span for span in found if span.key in new):
+            key, value = str(span.key), self._text[span.at : span.end]
+            if read[key] is span:
                 value = self.value(span.at, span.end, old[key], new[key], self._text[at:end])
-                pieces.append((span, self._text[span.start : span.at] + value))
+            pieces.append((span, self._text[span.start : span.at] + value))
         style, margin = self._style.like(self._text[at:end]), self._margin(found[0].start)
         for key, value in new.items():
             if key not in old:

@@ -51,7 +51,11 @@ class Treatment:
         self._found: list[tuple[int, Finding]] = []
 
     def of(self, messages: Sequence[Any]) -> Treated:
-        bodies = [body for index, message in enumerate(messages) for body in self._body(index, message)]
+        gone = self._anatomy.gone(messages)
+        for index, reason in gone.items():
+            self._find(kinds.NO_MESSAGE, (index, ()), reason, "left out")
+        left = [(index, message) for index, message in enumerate(messages) if index not in gone]
+        bodies = [body for index, message in left for body in self._body(index, message)]
         bodies = [body for body in bodies if self._says_something(body)]
         spoken = [body for body in bodies if self._rules.system_anywhere or body.side != "system"]
         identities = Identities(turns_of(spoken, self._rules), self._rules)

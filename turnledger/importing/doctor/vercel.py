@@ -23,7 +23,7 @@ RULES = Rules(
     words={
         kinds.UNANSWERED: _MISSING,
         kinds.DISPLACED: _MISSING,
-        kinds.SYSTEM: "AI SDK: System messages must be at the beginning",
+        kinds.SYSTEM: "many providers that the SDK calls: the system speaks first",
         kinds.EMPTY: "the provider that the SDK calls: content must be non-empty",
     },
 )

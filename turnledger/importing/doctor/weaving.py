@@ -21,12 +21,11 @@ class Weaving:
         self._events = events
         self._places = places
         self._origins = origins
-        kept = set(places)
-        self._path = tree.ancestors(places[-1], kept) if places else []
+        self._path = tree.ancestors(places[-1], places) if places else []
         self._links: dict[int, str | None] = {}
         self.broken: list[tuple[int, int]] = []
         for place in reversed(self._path):
-            before = tree.parent(place, kept)
+            before = tree.parent(place, places)
             if before is not None and tree.lost_parent(place):
                 self.broken.append((place, before))
                 self._links[place] = self._uuid(before)

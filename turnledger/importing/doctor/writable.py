@@ -1,5 +1,6 @@
 """Values that JSON in UTF-8 can hold: a lone surrogate is U+FFFD, a number that is none is null."""
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,23 @@ Tell = Callable[[Path, str, str], None]
 def writable(value: Any, tell: Tell, origins: Origins) -> Any:
     """The value as it can be written: itself, where it can. `tell` is given each place that cannot, why, and
     what it becomes. Raises `ValueError` for one nested too deep."""
-    return _Writing(tell, origins).of(value, ())
+    return value if _is_writable(value) else _Writing(tell, origins).of(value, ())
+
+
+def _is_writable(value: Any) -> bool:
+    """Whether a value can be written as it is: most can, and no path needs to be known for that."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return text.count(b"[") + text.count(b"{") <= LEVELS_MAX or _is_shallow(value, LEVELS_MAX)
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    inner = [
+        one for one in (value.values() if isinstance(value, dict) else value) if one.__class__ in (dict, list)
+    ]
+    return not inner or (levels > 0 and all(_is_shallow(one, levels - 1) for one in inner))
 
 
 class _Writing:
