@@ -236,7 +236,7 @@ CASES = {
         [
             ("line 3", "system in the middle"),
             ("line 5", "empty content"),
-            ("line 6", "empty content"),
+            ("line 6", "empty list of calls"),
         ],
     ),
     "openai-torn-line.jsonl": Case(
