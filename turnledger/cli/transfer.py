@@ -144,9 +144,8 @@ class _Tally:
             self.failures.append((item.place, None, click.ClickException(item.reason)))
             return
         try:
-            self.done.append(
-                import_transcript(store, item.conversation_id, item.messages, item.format or format)
-            )
+            meant = item.format or format or item.likely
+            self.done.append(import_transcript(store, item.conversation_id, item.messages, meant))
             self.notes += [(item.conversation_id, note) for note in item.notes]
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))
