@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.doctoring import why_refused
+from tests.session_samples import PARALLEL, line, use
 from turnledger.importing.doctor import Examined, examine
 
 HI: dict[str, Any] = {"role": "user", "content": "hi"}
@@ -91,3 +92,22 @@ def test_an_empty_list_of_calls_is_not_content_of_none() -> None:
 def test_a_late_system_message_stands_behind_messages_of_others() -> None:
     finding = only(examine([HI, {"role": "system", "content": "Be brief."}], "openai-chat"))
     assert "another one" not in finding.reason
+
+
+def test_a_sidechain_of_a_session_is_examined_as_a_conversation() -> None:
+    agent = {"isSidechain": True, "agentId": "x"}
+    side = [
+        line("s1", None, "user", "look", **agent),
+        line("s2", "s1", "assistant", use("c9"), **agent),
+        line("s3", "s2", "user", "go on", **agent),
+    ]
+    lone = line("o1", None, "user", "look", isSidechain=True)
+    for session in ([*PARALLEL, *side], side, [*side, *PARALLEL, lone]):
+        done = examine(session, "claude-code")
+        assert [finding.kind for finding in done.findings] == ["unanswered call"]
+        assert done.findings[0].place == f"[{session.index(side[1])}].message.content[0]"
+        (new,) = [one for one in done.fixed if one not in session and one["uuid"] != "s3"]
+        assert (new["parentUuid"], new["isSidechain"], new["agentId"]) == ("s2", True, "x")
+        (after,) = [one for one in done.fixed if one["uuid"] == "s3"]
+        assert after["parentUuid"] == new["uuid"]
+        assert examine(done.fixed, "claude-code").sound
