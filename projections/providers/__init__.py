@@ -12,17 +12,18 @@ from turnledger.projections.providers import (
     openai_chat,
     openai_responses,
 )
+from turnledger.projections.providers.refusals import spoken_out
 from turnledger.projections.sendable import RENDERING
 
 Rendering = tuple[list[dict[str, Any]], dict[str, Any]]
 
 PROVIDERS: Mapping[str, Callable[[list[Item]], Rendering]] = {
     openai_chat.NAME: openai_chat.rendered,
-    anthropic.NAME: anthropic.rendered,
-    bedrock_converse.NAME: bedrock_converse.rendered,
-    gemini.NAME: gemini.rendered,
-    mistral.NAME: mistral.rendered,
-    openai_responses.NAME: openai_responses.rendered,
+    anthropic.NAME: spoken_out(anthropic.rendered),
+    bedrock_converse.NAME: spoken_out(bedrock_converse.rendered),
+    gemini.NAME: spoken_out(gemini.rendered),
+    mistral.NAME: spoken_out(mistral.rendered),
+    openai_responses.NAME: spoken_out(openai_responses.rendered),
 }
 
 RENDERINGS: Mapping[str | None, int] = {

@@ -12,7 +12,7 @@ VALUE_KEY = "value"
 
 def arguments_json(arguments: Any) -> str:
     """Arguments as JSON text. What a model cut off or glued together stays readable under `invalid_json`."""
-    if arguments is None:
+    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return "{}"
     if not isinstance(arguments, str):
         return json_text(arguments)

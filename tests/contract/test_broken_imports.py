@@ -1,5 +1,6 @@
 """Transcripts that somebody or something broke: read or refused, and what is sent of them is valid."""
 
+import io
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -14,7 +15,7 @@ from tests.samples import ANTHROPIC, SAMPLES
 from tests.strategies import garbage
 from turnledger import InvalidMessage
 from turnledger.domain.messages import read_message
-from turnledger.importing import FORMATS, read_messages
+from turnledger.importing import FORMATS, read_messages, read_transcripts
 from turnledger.projections.providers import PROVIDERS
 from turnledger.projections.sendable import normalized_items
 
@@ -204,3 +205,8 @@ def test_kept_calls_stand_in_their_order_under_either_spelling_of_their_ids() ->
     }
     items, _ = normalized_items([{"role": "user", "content": "go"}, turn])
     assert PROVIDERS["gemini"](items)[0][1]["parts"] == blocks
+
+
+def test_where_a_line_is_no_json_is_said_once() -> None:
+    (bad,) = read_transcripts(io.BytesIO(b'{"a": "\t"}'), "c")
+    assert str(bad) == "the file: it is no JSON: Invalid control character at line 1, column 8"

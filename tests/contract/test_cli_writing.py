@@ -8,6 +8,7 @@ import pytest
 from tests.contract.command_line import DATA, damage, rows, run, transcripts
 from tests.contract.test_importing import TAU_BENCH
 from tests.samples import ANTHROPIC
+from tests.session_samples import PARALLEL, SESSION, line
 from turnledger import ConversationStore
 
 
@@ -122,6 +123,30 @@ def test_an_import_names_a_conversation_by_option_or_by_the_file(tmp_path: Path)
         "named",
         "stdin",
     ]
+
+
+def test_an_import_names_a_conversation_that_brings_an_id(tmp_path: Path) -> None:
+    path, file = tmp_path / "store.db", tmp_path / "chat.jsonl"
+    side = line("s1", None, "user", "look", isSidechain=True, agentId="x")
+    file.write_text("\n".join(json.dumps(event) for event in [*PARALLEL, side]))
+    run("import", file, store=path)
+    file.write_text("\n".join(json.dumps(event) for event in [line("o1", None, "user", "other"), side]))
+    assert "--id" in run("import", file, store=path).err
+    assert run("import", file, "--id", "other", store=path).code == 0
+    file.write_text(json.dumps({"id": "own", "messages": [{"role": "user", "content": "hi"}]}))
+    assert run("import", file, "--id", "third", store=path).code == 0
+    ids = {one["conversation_id"] for one in run("show", "--json", store=path).json}
+    assert ids == {SESSION, f"{SESSION}/agent-x", "other", "other/agent-x", "third"}
+
+
+def test_of_several_conversations_each_keeps_the_id_that_it_brings(tmp_path: Path) -> None:
+    path, file = tmp_path / "store.db", tmp_path / "chats.jsonl"
+    said = [{"role": "user", "content": "hi"}]
+    lines = [{"id": "own", "messages": said}, said, {"id": "own/more", "messages": said}, said]
+    file.write_text("\n".join(json.dumps(one) for one in lines))
+    assert run("import", file, "--id", "named", store=path).code == 0
+    ids = {one["conversation_id"] for one in run("show", "--json", store=path).json}
+    assert ids == {"own", "own/more", "named", "named-2"}
 
 
 def test_export_gives_each_conversation_as_openai_chat_messages(tmp_path: Path) -> None:

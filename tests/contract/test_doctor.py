@@ -236,7 +236,7 @@ CASES = {
         [
             ("line 3", "system in the middle"),
             ("line 5", "empty content"),
-            ("line 6", "empty content"),
+            ("line 6", "empty list of calls"),
         ],
     ),
     "openai-torn-line.jsonl": Case(
@@ -461,7 +461,7 @@ def test_the_command_reads_standard_input_and_writes_standard_output_and_every_b
     data = b'{"role": "user", "content": "caf\xe9"}\n{"role": "user", "content": "\xc3\xa9"}\n'
     done = run("doctor", "-", "--fix", "-", input=data)
     assert done.code == 1
-    assert "read as openai-chat: 1 finding" in done.err
+    assert "read as openai-chat (give --format if it is another's): 1 finding" in done.err
     assert done.out == '{"role": "user", "content": "caf\ufffd"}\n{"role": "user", "content": "\xe9"}\n'
 
 

@@ -224,3 +224,17 @@ def test_every_part_but_thoughts_reaches_every_provider() -> None:
         sent = json.dumps(request_of(provider, [{"role": "user", "content": [part]}]), default=in_json)
         blank = kind is not None and (kind.kind == "reasoning" or kind.text == " ")
         assert ('"user"' in sent and len(sent) > len('{"messages": []}')) or blank
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("content", [None, "Well.", [{"type": "text", "text": "Well."}]])
+def test_a_refusal_beside_the_content_reaches_every_provider(provider: str, content: Any) -> None:
+    refused = {"role": "assistant", "content": content, "refusal": "I refuse."}
+    with ConversationStore(":memory:") as store:
+        store.append("c", read_messages([{"role": "user", "content": "Steal."}, refused], "openai-chat"))
+        request = store.sendable("c", provider=provider).request
+    assert request is not None
+    assert JUDGES[provider](request) is None
+    said = json.dumps(request)
+    assert "I refuse." in said
+    assert content is None or "Well." in said

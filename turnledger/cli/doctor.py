@@ -154,6 +154,7 @@ def _as_map(file: str, examined: Examined, output: str | None) -> dict[str, obje
         "findings": examined.findings,
         "fixed": None if examined.unmended else output,
         "unmended": examined.unmended,
+        "assumed": examined.assumed,
     }
 
 
@@ -170,9 +171,10 @@ def _show(screen: Screen, file: str, examined: Examined, output: str | None) -> 
             indent=4,
         )
     count = len(examined.findings)
+    other = " (give --format if it is another's)" if examined.assumed else ""
     held = f"{counted(examined.conversations, 'conversation')}, {counted(examined.messages, 'message')}"
     screen.line(
-        f"{one_line(file)}: {held}, read as {' and '.join(examined.formats)}: ",
+        f"{one_line(file)}: {held}, read as {' and '.join(examined.formats)}{other}: ",
         (counted(count, "finding"), "bold red") if count else ("sound", "bold green"),
         f"; written to {one_line(output)}" if output and written and output != "-" else "",
     )

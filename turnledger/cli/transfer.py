@@ -37,6 +37,7 @@ from turnledger.importing import (
     Transcript,
     import_transcript,
     read_transcripts,
+    renamed,
 )
 from turnledger.projections.legible import counted, one_line
 from turnledger.store import ConversationStore
@@ -75,19 +76,23 @@ Examples:
     type=click.Choice([*FORMATS, *ALIASES]),
     help="The messages' format; without it, it is guessed and said.",
 )
-@click.option("--id", "conversation_id", metavar="ID", help="The id of a conversation that brings none.")
+@click.option(
+    "--id",
+    "wanted",
+    metavar="ID",
+    help="The id of the file's conversation, whatever id it brings. Of several, those that bring one keep "
+    "it, and the others are ID, ID-2, and so on.",
+)
 @json_option
 @store_option_here
 @click.pass_context
-def import_(
-    ctx: click.Context, file: str, format: str | None, conversation_id: str | None, as_json: bool
-) -> None:
-    if file == "-" and conversation_id is None:
-        conversation_id = "stdin"
+def import_(ctx: click.Context, file: str, format: str | None, wanted: str | None, as_json: bool) -> None:
     path = Path(file)
+    name = wanted or ("stdin" if file == "-" else path.stem)
     with _opened(path) as source, store_to_write() as store:
         tally = _Tally()
-        for item in read_transcripts(source, conversation_id or path.stem):
+        items = read_transcripts(source, name)
+        for item in renamed(items, wanted) if wanted else items:
             tally.take(store, item, format)
         tally.raise_if_all_failed()
     if as_json:
@@ -137,9 +142,8 @@ class _Tally:
             self.failures.append((item.place, None, click.ClickException(item.reason)))
             return
         try:
-            self.done.append(
-                import_transcript(store, item.conversation_id, item.messages, item.format or format)
-            )
+            meant = item.format or format or item.likely
+            self.done.append(import_transcript(store, item.conversation_id, item.messages, meant))
             self.notes += [(item.conversation_id, note) for note in item.notes]
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from turnledger.importing.claude_code import NAME as SESSION
-from turnledger.importing.formats import FORMATS, guessed_format
+from turnledger.importing.formats import FORMATS, guessed_format, request_format, shown_format
 from turnledger.importing.openai_responses import INSTRUCTIONS
 from turnledger.importing.sessions import conversations_of
 from turnledger.importing.sqlite_files import MAGIC, read_database
@@ -55,7 +55,7 @@ def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine
         if given is None:
             unnamed += 1
             given = name if unnamed == 1 else f"{name}-{unnamed}"
-        yield transcript(given, messages, item.place, notes=item.notes)
+        yield transcript(given, messages, item.place, notes=item.notes, likely=_likely(item.value, messages))
 
 
 @contextmanager
@@ -76,6 +76,12 @@ def _at_path(file: BinaryIO, first: bytes) -> Iterator[Path]:
 def _parts(value: Any) -> tuple[Any, list[Any]]:
     """The id, if it has one, and the messages of a conversation."""
     return (None, value) if isinstance(value, list) else (value.get("id"), messages_in(value) or [])
+
+
+def _likely(value: Any, messages: list[Any]) -> str | None:
+    """The format of a request whose messages alone may not show it."""
+    told = request_format(value) if isinstance(value, Mapping) else None
+    return told and shown_format(messages, value)
 
 
 def messages_in(conversation: Mapping[str, Any]) -> list[Any] | None:
@@ -206,7 +212,7 @@ def _parsed(number: int, line: bytes) -> _Value | BadLine:
     except UnicodeDecodeError as error:
         return BadLine(place, f"it is no UTF-8 text ({error.reason} at byte {error.start + 1})")
     except json.JSONDecodeError as error:
-        return BadLine(place, f"it is no JSON: {error.msg} at {_position(error, number)}")
+        return BadLine(place, f"it is no JSON: {error.msg.removesuffix(' at')} at {_position(error, number)}")
     except (ValueError, RecursionError) as error:
         return BadLine(place, f"it cannot be read: {error}")
 

@@ -57,8 +57,13 @@ def known_format(format: str | None) -> str | None:
     return name
 
 
-def guessed_format(messages: Sequence[Any]) -> str:
-    """The format that most of these messages can only be of; the default's where none shows."""
+def guessed_format(messages: Sequence[Any], about: Mapping[str, Any] | None = None) -> str:
+    """The format that these messages show; the default's where none shows."""
+    return shown_format(messages, about) or DEFAULT_FORMAT
+
+
+def shown_format(messages: Sequence[Any], about: Mapping[str, Any] | None = None) -> str | None:
+    """The format that most of these messages can only be of; else that of the request `about` them."""
     shown = Counter(
         found.name
         for message in islice(messages, _LOOKED_AT_MAX)
@@ -66,4 +71,15 @@ def guessed_format(messages: Sequence[Any]) -> str:
         for found in FORMATS.values()
         if found.marks(message)
     )
-    return shown.most_common(1)[0][0] if shown else DEFAULT_FORMAT
+    return shown.most_common(1)[0][0] if shown else request_format(about or {})
+
+
+def request_format(request: Mapping[str, Any]) -> str | None:
+    """The format that only such a request is of, beside its messages: a system prompt on top, or a model."""
+    if "messages" not in request:
+        return None
+    system, model = request.get("system"), request.get("model")
+    if isinstance(system, list) and any(isinstance(one, Mapping) and "type" not in one for one in system):
+        return bedrock_converse.FORMAT.name
+    is_claude = isinstance(model, str) and model.startswith("claude")
+    return anthropic.FORMAT.name if is_claude or (system and isinstance(system, str | list)) else None

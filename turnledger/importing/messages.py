@@ -25,13 +25,14 @@ def read_messages(source: Any, format: str | None = None) -> list[Any]:
     known_format(format)
     if isinstance(source, str | os.PathLike):
         only = _only_conversation(Path(source))
-        messages, format = only.messages, only.format or format
+        messages, format = only.messages, only.format or format or only.likely
     else:
         found = messages_in(source) if isinstance(source, Mapping) else source
         if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
             raise InvalidArgument("give a list of messages, a map with 'messages', or the path of a file")
         messages = list(found)
-    name = known_format(format) or guessed_format(messages)
+    about = source if isinstance(source, Mapping) else None
+    name = known_format(format) or guessed_format(messages, about)
     return [read.message for read in FORMATS[name].read(messages, 0)]
 
 

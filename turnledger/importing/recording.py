@@ -16,6 +16,7 @@ from turnledger.importing.formats import FORMATS, guessed_format, known_format
 from turnledger.store import ConversationStore
 
 FORMAT_KEY, MESSAGES_KEY, DIGEST_KEY = "import.format", "import.messages", "import.digest"
+_ANOTHER_ID = "import it under another id (--id, where its file holds no other conversation)"
 Outcome = Literal["new", "grown", "unchanged"]
 
 
@@ -54,7 +55,7 @@ def import_transcript(
         if before.messages > len(messages) or digests[before.messages] != before.digest:
             raise ImportConflict(
                 f"conversation {conversation_id!r} has {before.messages} messages imported before, and this "
-                f"transcript does not begin with them: import it under another id (--id)"
+                f"transcript does not begin with them: {_ANOTHER_ID}"
             )
         rest = len(messages) - before.messages
         if not rest:
@@ -91,9 +92,7 @@ def _progress(store: ConversationStore, conversation_id: str) -> _Progress:
             break
         found = found._replace(version=event.version)
     if not found.digest:
-        raise ImportConflict(
-            f"conversation {conversation_id!r} exists and no import began it: import under another id (--id)"
-        )
+        raise ImportConflict(f"conversation {conversation_id!r} exists and no import began it: {_ANOTHER_ID}")
     return found
 
 

@@ -10,8 +10,8 @@ from turnledger.domain.identifiers import checked_id
 class Transcript:
     """One conversation of a file: its id, its messages as they stand there, and where it stands.
 
-    `format` is that of the messages where the file's layout alone decides it; `notes` say what of the file is
-    no part of it.
+    `format` is that of the messages where the file's layout alone decides it, `likely` the one that is meant
+    where none is given; `notes` say what of the file is no part of it.
     """
 
     conversation_id: str
@@ -19,6 +19,7 @@ class Transcript:
     place: str
     format: str | None = None
     notes: tuple[str, ...] = ()
+    likely: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ def transcript(
     place: str,
     format: str | None = None,
     notes: tuple[str, ...] = (),
+    likely: str | None = None,
 ) -> Transcript | BadLine:
     """A conversation under its id, a whole number as its decimal text; a bad line where the id is none."""
     whole = isinstance(given, int) and not isinstance(given, bool)
@@ -45,4 +47,4 @@ def transcript(
         conversation_id = checked_id("the id", str(given) if whole else given)
     except ValueError as error:
         return BadLine(place, str(error))
-    return Transcript(conversation_id, messages, place, format, notes)
+    return Transcript(conversation_id, messages, place, format, notes, likely)

@@ -27,6 +27,7 @@ RULES = Rules(
         kinds.DOUBLED: "Anthropic: each tool_use must have a single result",
         kinds.REUSED_ID: "Anthropic: `tool_use` ids must be unique",
         kinds.REPEATED_CALL: "Anthropic: `tool_use` ids must be unique",
+        kinds.MISSING_ID: "Anthropic: Field required",
         kinds.UNUSABLE_ID: "Anthropic: String should match pattern '^[a-zA-Z0-9_-]+$'",
         kinds.UNUSABLE_NAME: "Anthropic: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
         kinds.UNUSABLE_ARGUMENTS: "Anthropic: tool_use.input: Input should be a valid dictionary",
@@ -34,6 +35,7 @@ RULES = Rules(
         kinds.EMPTY: "Anthropic: text content blocks must be non-empty, and must contain non-whitespace text",
         kinds.LEADING: 'Anthropic: first message must use the "user" role',
         kinds.SYSTEM: 'Anthropic: Unexpected role "system"',
+        kinds.THINKING: "Anthropic: The final block in an assistant message cannot be `thinking`",
         kinds.ENDING: "Anthropic: final assistant content cannot end with trailing whitespace",
     },
 )
@@ -77,16 +79,19 @@ class AnthropicAnatomy(BlockAnatomy):
     def settled(
         self, message: dict[str, Any], before: dict[str, Any] | None, after: dict[str, Any] | None
     ) -> Change | None:
-        if after is not None or self.side(message) != "assistant":
+        goes_on = after is not None and self.side(after) == "assistant"  # the two are one turn
+        if self.side(message) != "assistant" or goes_on:
             return None
         content = message.get("content")
         blocks = self.blocks(content)
         last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
         if last.get("type") in REASONING_TYPES:
             shorter = {**message, "content": blocks[:-1]} if blocks[:-1] else None
-            return Change(kinds.ENDING, "it ends with thinking that leads to nothing", "without it", shorter)
+            return Change(
+                kinds.THINKING, "it ends with thinking that leads to nothing", "without it", shorter
+            )
         text = last.get("text")
-        if not isinstance(text, str) or text == text.rstrip():
+        if after is not None or not isinstance(text, str) or text == text.rstrip():
             return None
         blocks[-1] = {**last, "text": text.rstrip()}
         new = {**message, "content": text.rstrip() if isinstance(content, str) else blocks}

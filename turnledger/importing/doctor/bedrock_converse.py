@@ -37,6 +37,7 @@ RULES = Rules(
         kinds.EMPTY: "Bedrock: The text field in the ContentBlock object is blank",
         kinds.LEADING: "Bedrock: A conversation must start with a user message",
         kinds.SYSTEM: "Bedrock: Member must satisfy enum value set: [user, assistant]",
+        kinds.THINKING: "Anthropic's models: The final block in an assistant message cannot be `thinking`",
         kinds.ENDING: "Anthropic's models: final assistant content cannot end with trailing whitespace",
         kinds.ORDER: "Bedrock: A conversation must alternate between user and assistant roles",
     },
@@ -124,15 +125,17 @@ class ConverseAnatomy(BlockAnatomy):
         if "document" in shown and "text" not in shown:
             new = {**message, self.key: [*blocks, self.text_block(DOCUMENT_TEXT)]}
             return Change(kinds.EMPTY, "a document has no text beside it", "with a text", new)
-        return self._ended(message) if after is None and self.side(message) == "assistant" else None
+        return self._ended(message, after) if self.side(message) == "assistant" else None
 
-    def _ended(self, message: dict[str, Any]) -> Change | None:
+    def _ended(self, message: dict[str, Any], after: dict[str, Any] | None) -> Change | None:
         blocks = list(message[self.key])
         text = blocks[-1].get("text")
         if REASONING in blocks[-1]:
             shorter = {**message, self.key: blocks[:-1]} if blocks[:-1] else None
-            return Change(kinds.ENDING, "it ends with reasoning that leads to nothing", "without it", shorter)
-        if not isinstance(text, str) or text == text.rstrip():
+            return Change(
+                kinds.THINKING, "it ends with reasoning that leads to nothing", "without it", shorter
+            )
+        if after is not None or not isinstance(text, str) or text == text.rstrip():
             return None
         new = {**message, self.key: [*blocks[:-1], {**blocks[-1], "text": text.rstrip()}]}
         return Change(kinds.ENDING, "it ends with white space", "without that white space", new)

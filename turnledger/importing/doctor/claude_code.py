@@ -63,7 +63,7 @@ def _line(near: Mapping[str, Any], before: Any, content: Any, name: str) -> dict
 
 
 class SessionTreatment:
-    """The treatment of a session's events, of which the conversation is a part.
+    """The treatment of a session's events: of its conversation, then of each sidechain's.
 
     Where the newest line goes, another one is the newest, and what is loaded is its chain: so the events are
     treated until what is loaded of them is what was treated.
@@ -73,37 +73,44 @@ class SessionTreatment:
         self._origins = origins
         self._place_in_file = place
         self._places: Sequence[int] = ()
+        self._index: dict[int, int] = {}
 
     def of(self, events: Sequence[Any]) -> Treated:
-        index = {name: place for place, name in enumerate(self._names(events))}
-        self._places = range(len(events))
+        self._index = {name: place for place, name in enumerate(self._names(events))}
         found: list[kinds.Finding] = []
-        loaded, treated = self._once(events)
-        found += treated.findings
-        while found and self._names(loaded) != self._names(self._loaded(treated.messages)):
-            self._places = [index.get(name, 0) for name in self._names(treated.messages)]
-            loaded, treated = self._once(treated.messages)
+        session = _Session(events)
+        for name in session.names():
+            session, findings = self._treated(session, name)
+            found += findings
+        return Treated(list(session.events), None, found)
+
+    def _treated(self, session: "_Session", name: str) -> tuple["_Session", list[kinds.Finding]]:
+        """The session with the conversation of a name as it is to be."""
+        found: list[kinds.Finding] = []
+        while True:
+            loaded, treated = self._once(session, name)
+            if not treated.findings:
+                return session, found
             found += treated.findings
-        return Treated(treated.messages, None, found)
+            session = _Session(treated.messages)
+            self._places = [self._index.get(event, 0) for event in self._names(session.events)]
+            if self._names(loaded) == self._names(session.loaded(name)):
+                return session, found
 
     def _place(self, place: int, path: Path) -> str:
-        return self._place_in_file(self._places[place], path)
+        return self._place_in_file(self._places[place] if self._places else place, path)
 
     def _names(self, events: Sequence[Any]) -> list[int]:
         """Which events these are, whatever has become of them."""
         return [id(self._origins.of(event)) for event in events]
 
-    def _loaded(self, events: Sequence[Any]) -> list[Any]:
-        return [events[place] for place in Tree(events, whole=False).main()]
-
-    def _once(self, events: Sequence[Any]) -> tuple[list[Any], Treated]:
+    def _once(self, session: "_Session", name: str) -> tuple[list[Any], Treated]:
         """What is loaded as it is to be, and all events with it."""
-        tree = Tree(events, whole=False)
-        places = tree.main()
+        events, places = session.events, session.chain(name)
         anatomy = ClaudeCodeAnatomy()
         treatment = Treatment(anatomy, self._origins, lambda index, path: self._place(places[index], path))
         treated = treatment.of([events[place] for place in places])
-        weaving = Weaving(events, tree, places, self._origins)
+        weaving = Weaving(events, session.tree, places, self._origins)
         if not treated.findings and not weaving.broken:
             return treated.messages, Treated(list(events))
         broken = [self._broken(place, before) for place, before in weaving.broken]
@@ -115,3 +122,28 @@ class SessionTreatment:
         reason = "the line that it follows is not in the file, so nothing before it is loaded"
         remedy = f"it follows {self._place(before, ())}"
         return kinds.Finding(kinds.BROKEN_CHAIN, self._place(place, ("parentUuid",)), reason, remedy)
+
+
+_MAIN = ""
+
+
+class _Session:
+    """Events as they are at one time, and the conversations in them."""
+
+    def __init__(self, events: Sequence[Any]) -> None:
+        self.events = events
+        self.tree = Tree(events, whole=False)
+        self._sides = dict(self.tree.sidechains())
+
+    def names(self) -> list[str]:
+        """Those of the conversations: none for the session's own, where it has more than sidechains."""
+        in_sides = {place for places in self._sides.values() for place in places}
+        only_sides = self._sides and in_sides.issuperset(self.tree.main())
+        return [*([] if only_sides else [_MAIN]), *self._sides]
+
+    def chain(self, name: str) -> list[int]:
+        """The places of a conversation's turns."""
+        return self.tree.main() if name == _MAIN else self._sides.get(name, [])
+
+    def loaded(self, name: str) -> list[Any]:
+        return [self.events[place] for place in self.chain(name)]

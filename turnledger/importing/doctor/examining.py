@@ -1,6 +1,6 @@
 """A transcript examined: a file, or messages that a program holds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from turnledger.importing.doctor.layout import Held, Layout
 from turnledger.importing.doctor.patching import Origins
 from turnledger.importing.doctor.treatment import Treated
 from turnledger.importing.doctor.writable import writable
-from turnledger.importing.formats import ALIASES, guessed_format
+from turnledger.importing.formats import ALIASES, DEFAULT_FORMAT, shown_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Examined:
     `fixed` is what was given, mended: a list of messages, or the text of a file; None for a database, which
     `fix_database` writes unless `unmended` says why it cannot. What is sound comes back as it was, to the
     letter. `formats` are those of the conversations, `conversations` how many there are, `messages` how many
-    they hold.
+    they hold. `assumed` says that a format was taken because nothing showed which it is.
     """
 
     findings: tuple[Finding, ...]
@@ -31,31 +31,44 @@ class Examined:
     conversations: int
     messages: int
     unmended: str | None = None
+    assumed: bool = False
 
     @property
     def sound(self) -> bool:
         return not self.findings
 
 
-def examine(messages: Iterable[Any], format: str | None = None) -> Examined:
-    """Examines one list of messages in their provider's own shape. Nothing that is given is changed.
-
-    Raises `InvalidArgument` for a format that the doctor does not know, `InvalidMessage` for a message that
-    JSON cannot hold: one that contains itself, with keys that are no text, nested more than 200 levels deep.
-
-    >>> call = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": "{}"}}
-    >>> done = examine([{"role": "assistant", "content": None, "tool_calls": [call]}])
-    >>> done.findings[0].place, done.findings[0].kind, done.fixed[1]["role"]
-    ('[0].tool_calls[0]', 'unanswered call', 'tool')
-    """
-    if isinstance(messages, str | bytes | Mapping):
-        raise InvalidArgument("give a list of messages; examine_text takes the text of a file")
-    given, origins, found = list(messages), Origins(), list[Finding]()
-    refuse_unkeepable(given)
-    clean = writable(given, lambda path, why, remedy: found.append(_unwritable(path, why, remedy)), origins)
-    name = _known(format, clean)
+def examine_messages(messages: Sequence[Any], format: str | None = None) -> Examined:
+    """Examines one list of messages in their provider's own shape."""
+    refuse_unkeepable(messages)
+    name, assumed = _known(format, messages)
+    clean, origins, found = _written(messages)
     treated = treated_as(name, clean, origins, lambda index, path: spelled((index, *path)))
-    return Examined((*found, *treated.findings), treated.messages, (name,), 1, len(given))
+    findings = (*found, *treated.findings)
+    return Examined(findings, treated.messages, (name,), 1, len(messages), assumed=assumed)
+
+
+def examine_request(request: Mapping[str, Any], key: str, format: str | None = None) -> Examined:
+    """Examines the messages that a map holds under a key, and its system prompt beside them."""
+    refuse_unkeepable(request[key])
+    name, assumed = _known(format, request[key], request)
+    clean, origins, found = _written(dict(request))
+
+    def place(index: int, path: Path) -> str:
+        return spelled((key, index, *path))
+
+    treated = treated_as(name, clean[key], origins, place, clean)
+    findings = (*found, *treated.findings)
+    beside = [treated.beside] if treated.beside else []
+    fixed = {**clean, key: treated.messages, **dict(beside)} if findings else request
+    return Examined(findings, fixed, (name,), 1, len(request[key]), assumed=assumed)
+
+
+def _written(value: Any) -> tuple[Any, Origins, list[Finding]]:
+    """A value as it can be written, with what of it cannot."""
+    origins, found = Origins(), list[Finding]()
+    clean = writable(value, lambda path, why, remedy: found.append(_unwritable(path, why, remedy)), origins)
+    return clean, origins, found
 
 
 def examine_text(text: str, format: str | None = None) -> Examined:
@@ -68,10 +81,10 @@ def examine_text(text: str, format: str | None = None) -> Examined:
     if layout.unreadable:
         raise InvalidArgument(layout.unreadable)
     treated: list[tuple[Held, Treated]] = []
-    names: dict[str, None] = {}
+    names: dict[str, bool] = {}
     for held in layout.conversations:
-        name = _known(format, held.messages)
-        names[name] = None
+        name, assumed = _known(format, held.messages, held.holder)
+        names[name] = names.get(name, False) or assumed
         treated.append((held, treated_as(name, held.messages, layout.origins, held.place, held.holder)))
     findings = [*layout.findings, *(finding for _, done in treated for finding in done.findings)]
     fixed = layout.written([(held, done.messages, done.beside) for held, done in treated])
@@ -81,6 +94,7 @@ def examine_text(text: str, format: str | None = None) -> Examined:
         tuple(names),
         len(treated),
         sum(len(held.messages) for held, _ in treated),
+        assumed=any(names.values()),
     )
 
 
@@ -88,8 +102,12 @@ def _unwritable(path: Path, reason: str, remedy: str) -> Finding:
     return Finding(UNWRITABLE, spelled(path), reason, remedy)
 
 
-def _known(format: str | None, messages: Sequence[Any]) -> str:
-    name = ALIASES.get(format, format) if format else guessed_format(messages)
+def _known(
+    format: str | None, messages: Sequence[Any], about: Mapping[str, Any] | None = None
+) -> tuple[str, bool]:
+    """The format's own name, and whether it is taken only because nothing shows another."""
+    shown = format or shown_format(messages, about)
+    name = ALIASES.get(shown, shown) if shown else DEFAULT_FORMAT
     if name not in EXAMINED:
         raise InvalidArgument(f"the doctor knows the formats {', '.join(EXAMINED)}, not {name!r}")
-    return name
+    return name, not shown

@@ -62,7 +62,7 @@ class Identities:
             return
         if given is None:
             piece.now = self._fresh(f"call_{piece.home}_{len(self._calls)}")
-            self._changes(piece, kinds.UNUSABLE_ID, "the call has no usable id")
+            self._changes(piece, _kind_of(piece), "the call has no usable id")
         elif before:
             piece.now = self._fresh(given)
             self._changes(piece, kinds.REUSED_ID, f"an earlier call has the id {kinds.quoted(given)}, too")
@@ -139,10 +139,16 @@ class Identities:
         quiet = sent.keys() - {str(piece.now) for piece, _, _ in self.changed}
         for _, piece in turns:
             if piece.kind == "result" and piece.now != piece.call_id and piece.now in quiet:
-                reason = f"the result names its call {kinds.quoted(piece.call_id)}"
-                self._changes(piece, kinds.UNUSABLE_ID, reason)
+                kind = _kind_of(piece)
+                named = "no call" if kind == kinds.MISSING_ID else f"its call {kinds.quoted(piece.call_id)}"
+                self._changes(piece, kind, f"the result names {named}")
             if piece.now is not None:
                 piece.now = sent.get(piece.now, piece.now)
+
+
+def _kind_of(piece: Piece) -> str:
+    """The finding for an id that is none."""
+    return kinds.MISSING_ID if piece.call_id in (None, "") else kinds.UNUSABLE_ID
 
 
 def _declared_more_often_than_answered(turns: Turns) -> Counter[str | None]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnledger.domain.messages import PLACEHOLDER_TEXT, arguments_of_call, call_id, name_of_call
+from turnledger.domain.messages import PLACEHOLDER_TEXT, arguments_of_call, call_id
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Anatomy, Change, Piece, Rules, Side
 from turnledger.importing.doctor.findings import short
@@ -35,6 +35,8 @@ RULES = Rules(
         kinds.REUSED_ID: "others that are given these messages: tool call ids must be unique",
         kinds.SYSTEM: "many servers of this shape: System message must be at the beginning",
         kinds.REPEATED_CALL: "OpenAI: Duplicate value for 'tool_call_id'",
+        kinds.MISSING_ID: "OpenAI: Missing required parameter",
+        kinds.NO_CALLS: "OpenAI: Invalid 'tool_calls': empty array. Expected an array with minimum length 1",
         kinds.UNUSABLE_ID: "OpenAI: expected a string with maximum length 40",
         kinds.UNUSABLE_NAME: "OpenAI: expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'",
         kinds.UNUSABLE_ARGUMENTS: "OpenAI: expected a string; many servers of this shape parse it as JSON",
@@ -109,7 +111,13 @@ class OpenAIAnatomy(Anatomy):
         text = arguments_json(written)
         if text == written:
             return None
-        what = "cut off, or no JSON" if isinstance(written, str) else "no text of JSON"
+        what = (
+            "an empty text"
+            if written == ""
+            else "cut off, or no JSON"
+            if isinstance(written, str)
+            else "no text of JSON"
+        )
         mended = {**piece.raw, "function": {**function, "arguments": text}}
         remedy = f"its arguments are {short(text)}"
         return Change(kinds.UNUSABLE_ARGUMENTS, f"its arguments are {what}", remedy, mended)
@@ -119,8 +127,9 @@ class OpenAIAnatomy(Anatomy):
         if calls is None or (calls and message["role"] == "assistant"):
             return None
         rest = {key: value for key, value in message.items() if key != "tool_calls"}
-        reason = "its list of calls is empty" if not calls else "its list of calls is not the assistant's"
-        return Change(kinds.EMPTY, reason, "without the list", rest)
+        kind = kinds.STRAY_CALL if calls else kinds.NO_CALLS
+        reason = "its list of calls is not the assistant's" if calls else "its list of calls is empty"
+        return Change(kind, reason, "without the list", rest)
 
 
 def _text(message: Mapping[str, Any]) -> str | None:
@@ -134,7 +143,13 @@ def _text(message: Mapping[str, Any]) -> str | None:
 def _call(call: Any, path: tuple[str | int, ...]) -> Piece:
     if not isinstance(call, Mapping):
         return Piece("other", call, path)
-    return Piece("call", call, path, call.get(_id_key(call)), name_of_call(call), arguments_of_call(call))
+    return Piece("call", call, path, call.get(_id_key(call)), _name(call), arguments_of_call(call))
+
+
+def _name(call: Mapping[str, Any]) -> Any:
+    """Its name as it stands there; None where it has none."""
+    inner = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), Mapping)), call)
+    return call.get("name") or inner.get("name")
 
 
 def _id_key(call: Mapping[str, Any]) -> str:

@@ -158,7 +158,12 @@ class Treatment:
         name = piece.name if isinstance(piece.name, str) and piece.name.strip() else "unknown"
         fitting = self._anatomy.named(fitting_name(name, self._rules.name_others, self._rules.name_longest))
         if fitting != piece.name:
-            reason = f"the name {quoted(piece.name)} has characters or a length that is not taken"
+            has_none = piece.name in (None, "")
+            reason = (
+                "the call names no function"
+                if has_none
+                else f"the name {quoted(piece.name)} has characters or a length that is not taken"
+            )
             self._find(kinds.UNUSABLE_NAME, piece, reason, f"the name is {quoted(fitting)}")
             piece.raw, piece.name = self._anatomy.with_name(piece, fitting), fitting
 
@@ -175,6 +180,18 @@ class Treatment:
             return (key, self._anatomy.prompted(self._holder.get(key), messages)), []
         for body in bodies:
             if body.index > first:
-                reason = "a system message stands behind another one"
-                self._find(kinds.SYSTEM, (body.index, ()), reason, "moved to the front")
+                self._tell_late_system(body)
         return None, messages
+
+    def _tell_late_system(self, body: Body) -> None:
+        """A system message behind others, in a list that has no place for a system prompt beside it."""
+        if not self._rules.beside:
+            reason = "a system message stands behind messages of others"
+            self._find(kinds.SYSTEM, (body.index, ()), reason, "moved to the front")
+            return
+        reason = (
+            "a system message stands behind messages of others; a bare list has no place for a system "
+            f"prompt, which is the request's {self._rules.beside[0]!r}: one in front is read as that"
+        )
+        finding = Finding(kinds.SYSTEM, self._place(body.index, ()), reason, "moved to the front")
+        self._found.append((body.index, finding))
