@@ -50,7 +50,10 @@ def test_a_format_that_nothing_shows_is_told_as_that(tmp_path: Path) -> None:
 
 
 def test_a_request_is_mended_as_a_request() -> None:
-    given = {"model": "claude-sonnet-4-5", "messages": [{"role": "system", "content": "Be brief."}, HI, EMPTY]}
+    given = {
+        "model": "claude-sonnet-4-5",
+        "messages": [{"role": "system", "content": "Be brief."}, HI, EMPTY],
+    }
     done = examine(given)
     assert done.fixed == {"model": "claude-sonnet-4-5", "messages": [HI], "system": "Be brief."}
     assert {finding.place for finding in done.findings} == {"messages[0]", "messages[2]"}

@@ -92,9 +92,7 @@ def _progress(store: ConversationStore, conversation_id: str) -> _Progress:
             break
         found = found._replace(version=event.version)
     if not found.digest:
-        raise ImportConflict(
-            f"conversation {conversation_id!r} exists and no import began it: {_ANOTHER_ID}"
-        )
+        raise ImportConflict(f"conversation {conversation_id!r} exists and no import began it: {_ANOTHER_ID}")
     return found
 
 

@@ -87,7 +87,9 @@ class AnthropicAnatomy(BlockAnatomy):
         last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
         if last.get("type") in REASONING_TYPES:
             shorter = {**message, "content": blocks[:-1]} if blocks[:-1] else None
-            return Change(kinds.THINKING, "it ends with thinking that leads to nothing", "without it", shorter)
+            return Change(
+                kinds.THINKING, "it ends with thinking that leads to nothing", "without it", shorter
+            )
         text = last.get("text")
         if after is not None or not isinstance(text, str) or text == text.rstrip():
             return None

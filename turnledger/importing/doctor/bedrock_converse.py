@@ -132,7 +132,9 @@ class ConverseAnatomy(BlockAnatomy):
         text = blocks[-1].get("text")
         if REASONING in blocks[-1]:
             shorter = {**message, self.key: blocks[:-1]} if blocks[:-1] else None
-            return Change(kinds.THINKING, "it ends with reasoning that leads to nothing", "without it", shorter)
+            return Change(
+                kinds.THINKING, "it ends with reasoning that leads to nothing", "without it", shorter
+            )
         if after is not None or not isinstance(text, str) or text == text.rstrip():
             return None
         new = {**message, self.key: [*blocks[:-1], {**blocks[-1], "text": text.rstrip()}]}

@@ -140,8 +140,8 @@ class Identities:
         for _, piece in turns:
             if piece.kind == "result" and piece.now != piece.call_id and piece.now in quiet:
                 kind = _kind_of(piece)
-                told = "no call" if kind == kinds.MISSING_ID else f"its call {kinds.quoted(piece.call_id)}"
-                self._changes(piece, kind, f"the result names {told}")
+                named = "no call" if kind == kinds.MISSING_ID else f"its call {kinds.quoted(piece.call_id)}"
+                self._changes(piece, kind, f"the result names {named}")
             if piece.now is not None:
                 piece.now = sent.get(piece.now, piece.now)
 

@@ -111,7 +111,13 @@ class OpenAIAnatomy(Anatomy):
         text = arguments_json(written)
         if text == written:
             return None
-        what = "an empty text" if written == "" else "cut off, or no JSON" if isinstance(written, str) else "no text of JSON"
+        what = (
+            "an empty text"
+            if written == ""
+            else "cut off, or no JSON"
+            if isinstance(written, str)
+            else "no text of JSON"
+        )
         mended = {**piece.raw, "function": {**function, "arguments": text}}
         remedy = f"its arguments are {short(text)}"
         return Change(kinds.UNUSABLE_ARGUMENTS, f"its arguments are {what}", remedy, mended)

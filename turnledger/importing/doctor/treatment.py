@@ -190,8 +190,8 @@ class Treatment:
             self._find(kinds.SYSTEM, (body.index, ()), reason, "moved to the front")
             return
         reason = (
-            "a system message stands behind messages of others; a bare list has no place for a system prompt, "
-            f"which is the request's {self._rules.beside[0]!r}: one in front is read as that"
+            "a system message stands behind messages of others; a bare list has no place for a system "
+            f"prompt, which is the request's {self._rules.beside[0]!r}: one in front is read as that"
         )
         finding = Finding(kinds.SYSTEM, self._place(body.index, ()), reason, "moved to the front")
         self._found.append((body.index, finding))
