@@ -241,3 +241,13 @@ def test_an_export_keeps_the_system_prompt_that_stands_beside_the_messages(tmp_p
     assert exported["system"] == [{"type": "text", "text": "Be brief."}]
     assert exported["messages"] == ANTHROPIC
     assert run("import", again, store=tmp_path / "other.db").code == 0
+
+
+def test_an_import_says_how_many_values_it_had_to_change_and_only_once(tmp_path: Path) -> None:
+    path, file = tmp_path / "store.db", tmp_path / "odd.jsonl"
+    file.write_text('{"role": "user", "content": "a\\ud800", "score": NaN}\n{"role": "user", "content": "b"}')
+    told = "changed in odd: 2 values that JSON in UTF-8 has no words for: now U+FFFD, or null"
+    assert told in run("import", file, store=path).lines
+    assert told not in run("import", file, store=path).lines
+    again = run("import", file, "--id", "again", "--json", store=path).json
+    assert again["changed"] == [{"id": "again", "values": 2}]

@@ -238,3 +238,13 @@ def test_a_refusal_beside_the_content_reaches_every_provider(provider: str, cont
     said = json.dumps(request)
     assert "I refuse." in said
     assert content is None or "Well." in said
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_nothing_is_made_up_where_nobody_but_the_system_has_spoken(provider: str) -> None:
+    with ConversationStore(":memory:") as store:
+        store.append("c", [{"role": "system", "content": "Be brief."}])
+        sendable = store.sendable("c", provider=provider)
+    beside = provider not in ("openai-chat", "mistral")
+    assert sendable.messages == ([] if beside else [{"role": "system", "content": "Be brief."}])
+    assert "Be brief." in json.dumps(sendable.request)

@@ -39,6 +39,7 @@ from turnledger.importing import (
     read_transcripts,
     renamed,
 )
+from turnledger.importing.doctor.writable import unwritable_in
 from turnledger.projections.legible import counted, one_line
 from turnledger.store import ConversationStore
 
@@ -135,6 +136,7 @@ class _Tally:
     def __init__(self) -> None:
         self.done: list[Imported] = []
         self.notes: list[tuple[str, str]] = []
+        self.changed: list[tuple[str, int]] = []
         self.failures: list[tuple[str, str | None, Exception]] = []
 
     def take(self, store: ConversationStore, item: Transcript | BadLine, format: str | None) -> None:
@@ -143,7 +145,10 @@ class _Tally:
             return
         try:
             meant = item.format or format or item.likely
-            self.done.append(import_transcript(store, item.conversation_id, item.messages, meant))
+            done = import_transcript(store, item.conversation_id, item.messages, meant)
+            self.done.append(done)
+            changed = unwritable_in(item.messages[len(item.messages) - done.messages :])
+            self.changed += [(item.conversation_id, changed)] if changed else []
             self.notes += [(item.conversation_id, note) for note in item.notes]
         except _ITS_OWN as error:
             self.failures.append((item.place, item.conversation_id, error))
@@ -171,6 +176,7 @@ class _Tally:
             ],
             "messages": sum(one.messages for one in self.done),
             "left_out": [{"id": conversation_id, "what": note} for conversation_id, note in self.notes],
+            "changed": [{"id": conversation_id, "values": count} for conversation_id, count in self.changed],
             "failures": [
                 {"place": place, "id": conversation_id, "reason": str(error)}
                 for place, conversation_id, error in self.failures
@@ -193,6 +199,9 @@ class _Tally:
         )
         for conversation_id, note in self.notes:
             screen.line((f"left out of {one_line(conversation_id)}: {note}", "dim"))
+        for conversation_id, count in self.changed:
+            told = f"{counted(count, 'value')} that JSON in UTF-8 has no words for: now U+FFFD, or null"
+            screen.line((f"changed in {one_line(conversation_id)}: {told}", "dim"))
 
 
 def _failure(place: str, conversation_id: str | None, error: Exception) -> str:

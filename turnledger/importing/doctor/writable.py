@@ -21,6 +21,13 @@ def writable(value: Any, tell: Tell, origins: Origins) -> Any:
     return value if _is_writable(value) else _Writing(tell, origins).of(value, ())
 
 
+def unwritable_in(value: Any) -> int:
+    """How many texts and numbers of a value cannot be written as they are."""
+    found: list[Path] = []
+    writable(value, lambda path, why, remedy: found.append(path), Origins())
+    return len(found)
+
+
 def _is_writable(value: Any) -> bool:
     """Whether a value can be written as it is: most can, and no path needs to be known for that."""
     try:
