@@ -513,3 +513,15 @@ def test_each_of_many_conversations_in_one_document_is_mended() -> None:
     done = examine_text(json.dumps([one] * 50))
     assert len(done.findings) == 50
     assert [len(messages) for messages in json.loads(done.fixed)] == [3] * 50
+
+
+def test_a_server_s_call_of_bedrock_and_its_result_get_the_same_id_where_theirs_is_not_taken() -> None:
+    call = {"toolUseId": "a b", "name": "look", "input": {}, "type": "server_tool_use"}
+    result = {"toolUseId": "a b", "content": [{"text": "saw"}], "type": "server_tool_result"}
+    blocks = [{"toolUse": call}, {"toolResult": result}, {"text": "It is red."}]
+    messages = [{"role": "user", "content": [{"text": "a"}]}, {"role": "assistant", "content": blocks}]
+    done = examine(messages, "bedrock-converse")
+    assert [finding.kind for finding in done.findings] == ["unusable id"] * 2
+    assert why_refused("bedrock-converse", done.fixed) is None
+    first, second, _ = done.fixed[1]["content"]
+    assert first["toolUse"]["toolUseId"] == second["toolResult"]["toolUseId"]

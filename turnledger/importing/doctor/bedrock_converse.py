@@ -1,14 +1,16 @@
 """The anatomy of Bedrock's Converse messages: blocks told apart by their one key, sides that alternate."""
 
+import re
 from collections.abc import Mapping
 from itertools import chain, count
 from typing import Any
 
 from turnledger.domain.messages import PLACEHOLDER_TEXT
+from turnledger.domain.values import digest
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Change, Piece, Rules
 from turnledger.importing.doctor.blocks import BlockAnatomy
-from turnledger.importing.doctor.findings import short
+from turnledger.importing.doctor.findings import quoted, short
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.bedrock_blocks import CALL, REASONING, RESULT
 
@@ -82,6 +84,8 @@ class ConverseAnatomy(BlockAnatomy):
         return Change(kinds.EMPTY, "its content is no list of blocks", "the text is a block", new)
 
     def mended(self, piece: Piece) -> Change | None:
+        if piece.kind == "other":
+            return self._of_server(piece.raw)
         if piece.kind == "call" and not isinstance(piece.arguments, dict):
             new = arguments_map(piece.arguments)
             raw = self._with(piece, "input", new)
@@ -100,6 +104,23 @@ class ConverseAnatomy(BlockAnatomy):
             "without that text",
             self._with(piece, "content", said),
         )
+
+    def _of_server(self, block: Mapping[str, Any]) -> Change | None:
+        """A call or a result of a server's tool: an id not taken becomes the same new one for both."""
+        key = next((key for key in (CALL, RESULT) if isinstance(block.get(key), Mapping)), None)
+        inner = dict(block[key]) if key else {}
+        given, content = str(inner.get("toolUseId")), inner.get("content")
+        if isinstance(content, list) and any(self.piece(one, 0).blank for one in content):
+            inner["content"] = [one for one in content if not self.piece(one, 0).blank]
+        if key and not re.fullmatch(RULES.id_pattern, given):
+            inner["toolUseId"] = new = RULES.id_shaped(digest(given))
+            reason = f"the id {quoted(given)} has characters or a length that is not taken"
+            remedy = f"the call and its result have the id {quoted(new)}"
+            return Change(kinds.UNUSABLE_ID, reason, remedy, {**block, key: inner})
+        if key and inner.get("content") is not content:
+            raw = {**block, key: inner}
+            return Change(kinds.EMPTY, "the result holds a blank text", "without that text", raw)
+        return None
 
     def once(self, message: dict[str, Any], seen: set[str]) -> Change | None:
         new = _named_once(message[self.key], seen)
