@@ -1,5 +1,6 @@
 """Which kept blocks of Anthropic's can be sent, and as what."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from turnledger.projections.parts import MEDIA, noted, part_of
@@ -36,11 +37,15 @@ def _sound(block: Any, shape: Kinds) -> Block | None:
 
 def _paired(block: Any) -> str | None:
     """The id that a server's call and its result share."""
-    kind, key = block.get("type"), "id"
-    if kind == "tool_use" or not isinstance(kind, str):
+    key = server_id_key(block)
+    return block[key] if key and isinstance(block.get(key), str) else None
+
+
+def server_id_key(block: Mapping[str, Any]) -> str | None:
+    """Where a server's call, or its result, has its id; None for any other block."""
+    kind = block.get("type")
+    if not isinstance(kind, str):
         return None
     if kind.endswith("_tool_result"):
-        key = "tool_use_id"
-    elif not kind.endswith("_tool_use"):
-        return None
-    return block[key] if isinstance(block.get(key), str) else None
+        return "tool_use_id"
+    return "id" if kind.endswith("_tool_use") else None

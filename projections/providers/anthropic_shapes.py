@@ -135,13 +135,14 @@ _RAN = {"return_code": whole, "stderr": text}
 _EDITED = dict.fromkeys(("old_lines", "old_start", "new_lines", "new_start"), _COUNT)
 
 
-def _server_id(value: Any) -> bool:
+def is_server_id(value: Any) -> bool:
+    """Whether the service could have given an id to a call of its own tools."""
     return isinstance(value, str) and re.fullmatch("srvtoolu_[a-zA-Z0-9_]+", value, re.ASCII) is not None
 
 
 def _of_tool(**kinds: Keys) -> Keys:
     """What a server's tool gave: one of these kinds."""
-    return _all(tool_use_id=_server_id, content=Kinds(kinds), cache_control=_CACHE)
+    return _all(tool_use_id=is_server_id, content=Kinds(kinds), cache_control=_CACHE)
 
 
 _SEARCHED = Either(
@@ -205,11 +206,11 @@ SAID = Kinds(
             _all(id=text, name=text, input=mapping, cache_control=_CACHE), caller=_CALLER, toolset_name=_NAME
         ),
         "server_tool_use": _with(
-            _all(id=_server_id, name=one_of(*SERVER_TOOLS), input=mapping, cache_control=_CACHE),
+            _all(id=is_server_id, name=one_of(*SERVER_TOOLS), input=mapping, cache_control=_CACHE),
             caller=_CALLER,
         ),
         "web_search_tool_result": _with(
-            _all(tool_use_id=_server_id, content=_SEARCHED, cache_control=_CACHE), caller=_CALLER
+            _all(tool_use_id=is_server_id, content=_SEARCHED, cache_control=_CACHE), caller=_CALLER
         ),
         "web_fetch_tool_result": _with(
             _of_tool(

@@ -515,13 +515,44 @@ def test_each_of_many_conversations_in_one_document_is_mended() -> None:
     assert [len(messages) for messages in json.loads(done.fixed)] == [3] * 50
 
 
-def test_a_server_s_call_of_bedrock_and_its_result_get_the_same_id_where_theirs_is_not_taken() -> None:
-    call = {"toolUseId": "a b", "name": "look", "input": {}, "type": "server_tool_use"}
-    result = {"toolUseId": "a b", "content": [{"text": "saw"}], "type": "server_tool_result"}
+@pytest.mark.parametrize("given", ["a b", None, 7, ""], ids=repr)
+def test_a_server_s_call_of_bedrock_and_its_result_get_the_same_id_where_theirs_is_not_taken(
+    given: Any,
+) -> None:
+    call = {"toolUseId": given, "name": "look", "input": {}, "type": "server_tool_use"}
+    result = {"toolUseId": given, "content": [{"text": "saw"}], "type": "server_tool_result"}
     blocks = [{"toolUse": call}, {"toolResult": result}, {"text": "It is red."}]
     messages = [{"role": "user", "content": [{"text": "a"}]}, {"role": "assistant", "content": blocks}]
     done = examine(messages, "bedrock-converse")
-    assert [finding.kind for finding in done.findings] == ["unusable id"] * 2
+    kind = "missing id" if given is None else "unusable id"
+    assert [finding.kind for finding in done.findings] == [kind] * 2
     assert why_refused("bedrock-converse", done.fixed) is None
     first, second, _ = done.fixed[1]["content"]
     assert first["toolUse"]["toolUseId"] == second["toolResult"]["toolUseId"]
+
+
+@pytest.mark.parametrize("given", ["a b", None, 7, "", ["x"]], ids=repr)
+def test_a_server_s_call_of_anthropic_and_its_result_get_the_same_id_where_theirs_is_not_taken(
+    given: Any,
+) -> None:
+    call = {"type": "server_tool_use", "id": given, "name": "web_search", "input": {"query": "cat"}}
+    result = {"type": "web_search_tool_result", "tool_use_id": given, "content": []}
+    messages = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": [call, result, {"type": "text", "text": "It is red."}]},
+    ]
+    done = examine(messages, "anthropic")
+    kind = "missing id" if given is None else "unusable id"
+    assert [finding.kind for finding in done.findings] == [kind] * 2
+    assert why_refused("anthropic", done.fixed) is None
+    first, second, _ = done.fixed[1]["content"]
+    assert first["id"] == second["tool_use_id"]
+    assert examine(done.fixed, "anthropic").sound
+
+
+@pytest.mark.parametrize("item_id", [["x"], {"a": 1}, 7])
+def test_an_item_of_responses_whose_id_is_no_text_is_no_fault_of_ours(item_id: Any) -> None:
+    silent = {"type": "message", "role": "user", "content": [], "id": item_id}
+    done = examine([silent, {"role": "user", "content": "hi"}, silent], "openai-responses")
+    assert done.findings
+    assert why_refused("openai-responses", done.fixed) is None

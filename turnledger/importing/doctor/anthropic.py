@@ -6,10 +6,13 @@ from typing import Any
 from turnledger.domain.messages import PLACEHOLDER_TEXT
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Change, Piece, Rules
-from turnledger.importing.doctor.blocks import BlockAnatomy
+from turnledger.importing.doctor.blocks import BlockAnatomy, with_taken_id
 from turnledger.importing.doctor.findings import short
 from turnledger.projections.parts import REASONING_TYPES
+from turnledger.projections.providers.anthropic_blocks import server_id_key
+from turnledger.projections.providers.anthropic_shapes import is_server_id
 from turnledger.projections.providers.arguments import arguments_map
+from turnledger.projections.providers.shapes import text as is_text
 
 _UNANSWERED = "Anthropic: `tool_use` ids were found without `tool_result` blocks immediately after"
 RULES = Rules(
@@ -64,6 +67,10 @@ class AnthropicAnatomy(BlockAnatomy):
         return systems[0]["content"] if alone else super().prompted(prompt, systems)
 
     def mended(self, piece: Piece) -> Change | None:
+        key = server_id_key(piece.raw) if piece.kind == "other" and isinstance(piece.raw, Mapping) else None
+        if key:
+            takes = is_text if str(piece.raw["type"]).startswith("mcp_") else is_server_id
+            return with_taken_id(piece.raw, key, takes, lambda digits: f"srvtoolu_{digits[:24]}")
         if piece.kind == "call" and not isinstance(piece.arguments, dict):
             new = arguments_map(piece.arguments)
             raw = {**piece.raw, "input": new}

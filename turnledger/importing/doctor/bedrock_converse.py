@@ -6,11 +6,10 @@ from itertools import chain, count
 from typing import Any
 
 from turnledger.domain.messages import PLACEHOLDER_TEXT
-from turnledger.domain.values import digest
 from turnledger.importing.doctor import findings as kinds
 from turnledger.importing.doctor.anatomy import Change, Piece, Rules
-from turnledger.importing.doctor.blocks import BlockAnatomy
-from turnledger.importing.doctor.findings import quoted, short
+from turnledger.importing.doctor.blocks import BlockAnatomy, with_taken_id
+from turnledger.importing.doctor.findings import short
 from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.providers.bedrock_blocks import CALL, REASONING, RESULT
 
@@ -109,14 +108,12 @@ class ConverseAnatomy(BlockAnatomy):
         """A call or a result of a server's tool: an id not taken becomes the same new one for both."""
         key = next((key for key in (CALL, RESULT) if isinstance(block.get(key), Mapping)), None)
         inner = dict(block[key]) if key else {}
-        given, content = str(inner.get("toolUseId")), inner.get("content")
+        content = inner.get("content")
         if isinstance(content, list) and any(self.piece(one, 0).blank for one in content):
             inner["content"] = [one for one in content if not self.piece(one, 0).blank]
-        if key and not re.fullmatch(RULES.id_pattern, given):
-            inner["toolUseId"] = new = RULES.id_shaped(digest(given))
-            reason = f"the id {quoted(given)} has characters or a length that is not taken"
-            remedy = f"the call and its result have the id {quoted(new)}"
-            return Change(kinds.UNUSABLE_ID, reason, remedy, {**block, key: inner})
+        change = with_taken_id(inner, "toolUseId", _is_taken, RULES.id_shaped) if key else None
+        if key and change:
+            return change._replace(raw={**block, key: change.raw})
         if key and inner.get("content") is not content:
             raw = {**block, key: inner}
             return Change(kinds.EMPTY, "the result holds a blank text", "without that text", raw)
@@ -160,6 +157,10 @@ class ConverseAnatomy(BlockAnatomy):
             return None
         new = {**message, self.key: [*blocks[:-1], {**blocks[-1], "text": text.rstrip()}]}
         return Change(kinds.ENDING, "it ends with white space", "without that white space", new)
+
+
+def _is_taken(call_id: Any) -> bool:
+    return isinstance(call_id, str) and re.fullmatch(RULES.id_pattern, call_id) is not None
 
 
 def _of_ours(block: Any, key: str) -> Mapping[str, Any] | None:

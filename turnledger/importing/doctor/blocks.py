@@ -1,9 +1,12 @@
 """The anatomy that formats of blocks share: a message is a list of them, results in the user's next one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from turnledger.importing.doctor.anatomy import Anatomy, Piece, Side
+from turnledger.domain.values import digest
+from turnledger.importing.doctor import findings as kinds
+from turnledger.importing.doctor.anatomy import Anatomy, Change, Piece, Side
+from turnledger.importing.doctor.findings import quoted
 
 
 class BlockAnatomy(Anatomy):
@@ -47,3 +50,18 @@ class BlockAnatomy(Anatomy):
     def prompted(self, prompt: Any, systems: Sequence[dict[str, Any]]) -> Any:
         contents = [*([prompt] if prompt else []), *(message[self.key] for message in systems)]
         return [block for content in contents for block in self.blocks(content)]
+
+
+def with_taken_id(
+    work: Mapping[str, Any], key: str, takes: Callable[[Any], bool], shaped: Callable[[str], str]
+) -> Change | None:
+    """A server's call, or its result, whose id is not taken: equal ids become the same new one."""
+    given = work.get(key)
+    if takes(given):
+        return None
+    new = shaped(digest(str(given)))
+    remedy, raw = f"the call and its result have the id {quoted(new)}", {**work, key: new}
+    if given is None:
+        return Change(kinds.MISSING_ID, "it has no id", remedy, raw)
+    reason = f"the id {quoted(str(given))} has characters or a length that is not taken"
+    return Change(kinds.UNUSABLE_ID, reason, remedy, raw)

@@ -134,8 +134,10 @@ class ResponsesAnatomy(Anatomy):
 
     def once(self, message: dict[str, Any], seen: set[str]) -> Change | None:
         item_id = message.get("id") if type_of(message) != "local_shell_call_output" else None
-        if item_id is None or item_id not in seen:
-            seen.add(str(item_id))
+        if not isinstance(item_id, str):  # no id, or that of a message which says nothing, and goes
+            return None
+        if item_id not in seen:
+            seen.add(item_id)
             return None
         new = optional_id(message)
         reason = f"the item's id {short(item_id)} stands twice"
