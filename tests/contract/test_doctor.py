@@ -552,7 +552,7 @@ def test_a_server_s_call_of_anthropic_and_its_result_get_the_same_id_where_their
 
 @pytest.mark.parametrize("item_id", [["x"], {"a": 1}, 7])
 def test_an_item_of_responses_whose_id_is_no_text_is_no_fault_of_ours(item_id: Any) -> None:
-    silent = {"type": "message", "role": "user", "content": [], "id": item_id}
+    silent = {"role": "user", "content": "", "id": item_id}
     done = examine([silent, {"role": "user", "content": "hi"}, silent], "openai-responses")
     assert done.findings
     assert why_refused("openai-responses", done.fixed) is None

@@ -41,6 +41,11 @@ RULES = Rules(
 )
 
 
+def _is_silent(message: Mapping[str, Any]) -> bool:
+    """Whether a message has no content at all; an empty text is one, and is taken."""
+    return message.get("content") in (None, [])
+
+
 class ResponsesAnatomy(Anatomy):
     rules = RULES
 
@@ -53,8 +58,7 @@ class ResponsesAnatomy(Anatomy):
     def pieces(self, message: Mapping[str, Any]) -> list[Piece]:
         kind = type_of(message)
         if kind == "message":
-            content = message.get("content")
-            return [Piece("text", message, (), text="" if content in (None, []) else None)]
+            return [Piece("text", message, (), text="" if _is_silent(message) else None)]
         if kind in CALLS:
             given = next((message.get(key) for key in CALLS[kind].arguments if message.get(key)), None)
             name = CALLS[kind].tool or message.get("name")
@@ -105,7 +109,7 @@ class ResponsesAnatomy(Anatomy):
         kind, item_id = type_of(message), message.get("id")
         if item_id is None or kind == "local_shell_call_output" or fits(item_id, kind):
             return None
-        if kind == "message" and not message.get("content"):  # it says nothing, and goes
+        if kind == "message" and _is_silent(message):  # it goes
             return None
         new = optional_id(message)
         remedy = "without it" if new else "left out"
