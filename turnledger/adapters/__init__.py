@@ -1,0 +1,1 @@
+"""Homes in other ecosystems: one file each, behind an extra of the same name, imported only when used."""
