@@ -25,6 +25,7 @@ from urllib.parse import quote, unquote
 from anyio import to_thread
 from claude_agent_sdk import fold_session_summary
 
+from turnledger.adapters.newest import newest_record
 from turnledger.domain.errors import ConversationNotFound, InvalidMessage, VersionConflict
 from turnledger.domain.events import ConversationCleared, RecordKept
 from turnledger.domain.identifiers import ID_CHARACTERS_MAX
@@ -216,14 +217,8 @@ class TurnledgerSessionStore:
             yield one
 
     def _last(self, one: ConversationSummary, kind: str) -> Any:
-        """The newest record of a kind, looked for from the end on."""
-        back = 1
-        while True:
-            after = max(one.version - back, 0)
-            found = self.store.records(one.conversation_id, kind, after=after)
-            if found or not after:
-                return found[-1].value if found else None
-            back *= 8
+        found = newest_record(self.store, one.conversation_id, one.version, kind)
+        return found and found.value
 
 
 async def _in_thread(call: Callable[..., T], *args: Any) -> T:
