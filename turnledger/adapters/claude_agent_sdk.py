@@ -263,7 +263,9 @@ def _messages(entries: Sequence[Entry], is_subagent: bool) -> list[dict[str, Any
     for message in messages:
         known = message.get("metadata", {}).get(NAME)
         if known:
-            known[LINES_KEY] = [{"uuid": line.get("uuid"), "blocks": line["blocks"]} for line in known[LINES_KEY]]
+            known[LINES_KEY] = [
+                {"uuid": line.get("uuid"), "blocks": line["blocks"]} for line in known[LINES_KEY]
+            ]
     return messages
 
 

@@ -55,10 +55,8 @@ def _is_synthesized(part: Any) -> bool:
     return isinstance(metadata, Mapping) and metadata.get(SYNTHESIZED_KEY) is True
 
 
-def healed(
-    buffer: Sequence[Mapping[str, Any]], messages: Mapping[str, ModelMessage]
-) -> list[ModelMessage]:
-    """The buffer as MEM-5 sends it, in the parts of these messages (by entry); what is not theirs is left out."""
+def healed(buffer: Sequence[Mapping[str, Any]], messages: Mapping[str, ModelMessage]) -> list[ModelMessage]:
+    """The buffer as MEM-5 sends it, in the parts of these messages (by entry), and no others."""
     found: list[ModelMessage] = []
     names: dict[str, str] = {}
     for item in normalized_items(buffer)[0]:

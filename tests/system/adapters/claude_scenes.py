@@ -91,9 +91,7 @@ async def late_result(whose: str, database: Path) -> str:
     declared = (await shop.store.load(shop.key))[-1]
     await shop.ask("Are you there?", says("One moment"))
     [call] = calls("wait")
-    line = line_of(
-        SESSION, "user", {"role": "user", "content": [result(call, "depot")]}, declared["uuid"]
-    )
+    line = line_of(SESSION, "user", {"role": "user", "content": [result(call, "depot")]}, declared["uuid"])
     latest = (await shop.store.load(shop.key))[-1]
     await shop.store.append(shop.key, [line])
     more = line_of(SESSION, "user", {"role": "user", "content": "And?"}, latest["uuid"])

@@ -143,7 +143,9 @@ class Program:
         for matcher in (self.hooks or {}).get("PreToolUse", ()):
             given = {"hook_event_name": "PreToolUse", "tool_name": call["name"], "tool_input": call["input"]}
             [hook] = matcher["hookCallbackIds"]
-            said = await self.ask(subtype="hook_callback", callback_id=hook, input=given, tool_use_id=call["id"])
+            said = await self.ask(
+                subtype="hook_callback", callback_id=hook, input=given, tool_use_id=call["id"]
+            )
             if said.get("hookSpecificOutput", {}).get("permissionDecision") == "defer":
                 self.write_line("deferred", None)
                 return False
@@ -259,7 +261,9 @@ class Shop:
         self.flush = "eager" if eager else "batched"
         self.key = {"project_key": project_key_for_directory(folder), "session_id": SESSION}
 
-    async def ask(self, prompt: str, *turns: list[Block], hook: Callable[..., Any] | None = None) -> list[Any]:
+    async def ask(
+        self, prompt: str, *turns: list[Block], hook: Callable[..., Any] | None = None
+    ) -> list[Any]:
         """One run; the session is resumed where the store has it."""
         known = await self.store.load(self.key) is not None
         Program.turns, Program.sent = list(turns), []

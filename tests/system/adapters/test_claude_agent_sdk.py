@@ -146,7 +146,9 @@ def test_every_entry_comes_back_deep_equal(sessions: TurnledgerSessionStore, odd
     assert repr(run(sessions.load(KEY))) == repr([entry])
 
 
-def test_an_entry_sent_again_is_kept_once_and_one_without_uuid_twice(sessions: TurnledgerSessionStore) -> None:
+def test_an_entry_sent_again_is_kept_once_and_one_without_uuid_twice(
+    sessions: TurnledgerSessionStore,
+) -> None:
     entries = [*lines("Hello"), {"type": "tag", "tag": "a"}]
     run(sessions.append(KEY, entries))
     run(sessions.append(KEY, entries))
@@ -203,7 +205,9 @@ def test_the_view_names_the_lines_it_was_made_of(sessions: TurnledgerSessionStor
     assert found == [[{"uuid": line["uuid"], "blocks": 1}] for line in given]
 
 
-def test_a_sidechain_in_the_session_s_own_file_is_no_part_of_its_view(sessions: TurnledgerSessionStore) -> None:
+def test_a_sidechain_in_the_session_s_own_file_is_no_part_of_its_view(
+    sessions: TurnledgerSessionStore,
+) -> None:
     given = [*lines("Hello"), {**lines("Look it up")[0], "isSidechain": True}]
     run(sessions.append(KEY, given))
     assert [m["content"] for m in sessions.store.buffer(CID)] == ["Hello"]
