@@ -131,7 +131,8 @@ class Conversations:
         write: Callable[..., Any] = partial(
             self.store.append, conversation_id, execution_id=self.execution_id
         )
-        if self.execution_id is not None and state.of("deferred_tool_requests") is None:
+        is_paused = state.of("deferred_tool_requests") is not None
+        if self.execution_id is not None and not is_paused and _is_last_word(messages):
             write = partial(self.store.write_back, conversation_id, self.execution_id)
         value = {"record": state.record, "viewed": state.viewed, "instructions": state.instructions}
         records = [*kept, Record(RECORD, None, value)]
@@ -259,6 +260,13 @@ class Conversations:
         self._places[entry_id] = conversation_id
         if len(self._places) > PLACES_MAX:
             self._places.popitem(last=False)
+
+
+def _is_last_word(messages: Sequence[Dumped]) -> bool:
+    """Whether the assistant's last turn among messages has nothing open: an output tool is answered at once."""
+    turn = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
+    answered = {message.get("tool_call_id") for message in messages}
+    return turn is not None and all(c["tool_call_id"] in answered for c in turn.get("tool_calls", ()))
 
 
 def _at_head(state: _State, step: _Step) -> _State:

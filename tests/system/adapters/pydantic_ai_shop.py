@@ -1,21 +1,18 @@
 """A shop run by Pydantic AI's own agent, with its `FunctionModel` that says what it was told to say.
 
-    python -m tests.system.adapters.pydantic_ai_shop SCENE DATABASE
+python -m tests.system.adapters.pydantic_ai_shop SCENE DATABASE
 """
 
 import asyncio
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent, Conversation, DeferredToolRequests
-from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -25,14 +22,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
     repair_messages,
 )
-from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import FunctionModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.tools import ToolDefinition
 
-from tests.judges import anthropic as judge
-from tests.judges.official import library
 from turnledger.adapters.pydantic_ai import TurnledgerConversationStore
 
 CID = "shop-7"
@@ -114,9 +105,7 @@ class Shop:
         return result
 
     async def saved(self, begun: Conversation, messages: list[ModelMessage], usage: Any) -> Conversation:
-        so_far = Conversation(
-            messages=messages, usage=usage, conversation_id=CID, revision=begun.revision
-        )
+        so_far = Conversation(messages=messages, usage=usage, conversation_id=CID, revision=begun.revision)
         await self.conversations.save(so_far)
         return so_far
 
@@ -138,29 +127,6 @@ def shape(messages: Sequence[ModelMessage]) -> str:
             elif isinstance(part, UserPromptPart | TextPart):
                 told.append("u" if isinstance(part, UserPromptPart) else "a")
     return " ".join(told)
-
-
-async def why_not(messages: list[ModelMessage]) -> str | None:
-    """Why Anthropic refuses what the library's own model for it makes of the messages."""
-    httpx, bodies = library("httpx2"), list[Any]()
-
-    def hear(request: Any) -> Any:
-        bodies.append(json.loads(request.content))
-        return httpx.Response(400, json={"error": {"message": "heard"}})
-
-    client = httpx.AsyncClient(transport=httpx.MockTransport(hear))
-    model = AnthropicModel("claude-sonnet-4-5", provider=AnthropicProvider(api_key="none", http_client=client))
-    tools = [ToolDefinition(name=name) for name in ("track", "label", "wait", "die", "refund")]
-    with suppress(ModelHTTPError):
-        await model.request(deepcopy(messages), None, ModelRequestParameters(function_tools=tools))
-    return judge.why_not({"messages": [_plain(message) for message in bodies[0]["messages"]]})
-
-
-def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    """A message with its content in blocks, as the judge reads it."""
-    content = message["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return {**message, "content": blocks}
 
 
 async def killed(conversations: Any) -> None:
