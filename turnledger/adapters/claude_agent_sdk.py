@@ -3,10 +3,11 @@
     options = ClaudeAgentOptions(session_store=TurnledgerSessionStore("chats.db"), resume=session_id)
 
 A transcript and each subagent's are a conversation of their own (`conversation_id`). Every entry is kept
-verbatim as a record, with its uuid as the key, and comes back deep-equal; beside it the conversation gets what
-the entry says, as messages, so that `sendable(conversation_id(key), provider="anthropic")` is the healed list.
-The SDK loads the entries alone: what a crash broke in them is mended by its own runtime when it resumes, and
-on the record here. What a deletion hides stays in the log. How entries are read is for `importing`.
+verbatim as a record, with its uuid as the key, and comes back deep-equal; beside it the conversation gets
+what the entry says, as messages, so that `sendable(conversation_id(key), provider="anthropic")` is the
+healed list. The SDK loads the entries alone: what a crash broke in them is mended by its own runtime when it
+resumes, and on the record here. What a deletion hides stays in the log. How entries are read is for
+`importing`.
 """
 
 import json
@@ -88,7 +89,8 @@ class TurnledgerSessionStore:
     """A `SessionStore` over a `ConversationStore`, or over the place of one.
 
     With `execution_id` it writes on behalf of that run, and what the run holds is delivered on its last word
-    (RT-TOOL-7.2). May be shared by tasks, threads and event loops; any number of processes may write one store.
+    (RT-TOOL-7.2). May be shared by tasks, threads and event loops; any number of processes may write one
+    store.
     """
 
     def __init__(
@@ -148,8 +150,8 @@ class TurnledgerSessionStore:
     def _record(
         self, conversation: str, messages: list[dict[str, Any]], records: list[Record], version: int
     ) -> None:
-        """Both in one transaction; a message that cannot be kept as one stands in its entry's record alone."""
-        write = partial(self.store.append, conversation, execution_id=self.execution_id)
+        """Both in one transaction; what cannot be kept as a message stands in its entry's record alone."""
+        write: Callable[..., Any] = partial(self.store.append, conversation, execution_id=self.execution_id)
         if self.execution_id is not None and _ends(messages):
             write = partial(self.store.write_back, conversation, self.execution_id)
         while True:
@@ -229,8 +231,9 @@ async def _in_thread(call: Callable[..., T], *args: Any) -> T:
 def _uuid(entry: Entry) -> str | None:
     """The entry's uuid, where it can be a key."""
     found = entry.get("uuid")
-    usable = isinstance(found, str) and 0 < len(found) <= ID_CHARACTERS_MAX and found.isprintable()
-    return found if usable and found.strip() else None
+    if not isinstance(found, str) or len(found) > ID_CHARACTERS_MAX or not found.isprintable():
+        return None
+    return found if found.strip() else None
 
 
 def _unknown(entries: Sequence[Entry], uuids: set[str]) -> list[Entry]:

@@ -4,15 +4,16 @@
     conversation = await conversations.load("support-7") or Conversation(conversation_id="support-7")
     await conversations.save(await agent.run("Where is my parcel?", conversation=conversation))
 
-A conversation of the library's is the conversation of that id. Each of its entries is a record, kept once with
-its id as the key, and so is each state of its own record, in the transaction of the entries that came with it;
-a fork points at the entries of the conversation that it left. Beside them stands what the history up to the
-head says, as messages: `sendable("support-7", provider=…)` is the healed list, and a branch that was left is
-retracted from it. A deletion clears the conversation; the log keeps it, and a fork what it shares.
+A conversation of the library's is the conversation of that id. Each of its entries is a record, kept once
+with its id as the key, and so is each state of its own record, in the transaction of the entries that came
+with it; a fork points at the entries of the conversation that it left. Beside them stands what the history
+up to the head says, as messages: `sendable("support-7", provider=…)` is the healed list, and a branch that
+was left is retracted from it. A deletion clears the conversation; the log keeps it, and a fork what it
+shares.
 
-Where things are found: the conversations of a scope are listed by a conversation of records (`scope_index`); an
-entry is in the conversation that named it as head or branch, or in the one that this was forked from. Only
-`read_entry` of an id that this process never met looks into every conversation, the store's own search.
+Where things are found: the conversations of a scope are listed by a conversation of records (`scope_index`);
+an entry is in the conversation that named it as head or branch, or in the one that this was forked from.
+Only `read_entry` of an id that this process never met looks into every conversation, the store's own search.
 """
 
 import os
@@ -34,9 +35,10 @@ T = TypeVar("T")
 class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[misc]
     """The library's `ConversationStore` over ours, or over the place of one.
 
-    With `execution_id` it saves on behalf of that run: what the run holds is delivered on the answer of the save
-    that ends it (RT-TOOL-7.2); one that waits for deferred tools has not ended. May be shared by tasks, threads
-    and event loops; any number of processes may save, and the one that was late gets `ConversationConflict`.
+    With `execution_id` it saves on behalf of that run: what the run holds is delivered on the answer of the
+    save that ends it (RT-TOOL-7.2); one that waits for deferred tools has not ended. May be shared by tasks,
+    threads and event loops; any number of processes may save, and the one that was late gets
+    `ConversationConflict`.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
-        """Those of a scope at a look into each of its conversations; all at a look into every conversation."""
+        """Those of a scope at a look into each of its conversations; all at one into every conversation."""
         return await _in_thread(self._log.records, scope, limit)
 
     async def write_record(
@@ -65,7 +67,7 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
         await _in_thread(self._log.write, record, dumped_entries(new_entries), expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Clears the conversation. Its entries stay in the log, and readable for the forks that share them."""
+        """Clears the conversation. Its entries stay in the log, readable for the forks that share them."""
         await _in_thread(self._log.delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:

@@ -1,8 +1,8 @@
 """Pydantic AI's conversations in the log: records of its entries and states, and the messages beside them.
 
-A state and the entries that came with it are recorded in one transaction, on the version that they were decided
-on. Where a history was left (a branch), the record is written first and the messages follow it; who finds them
-behind brings them on.
+A state and the entries that came with it are recorded in one transaction, on the version that they were
+decided on. Where a history was left (a branch), the record is written first and the messages follow it; who
+finds them behind brings them on.
 """
 
 from collections import OrderedDict
@@ -263,7 +263,7 @@ class Conversations:
 
 
 def _is_last_word(messages: Sequence[Dumped]) -> bool:
-    """Whether the assistant's last turn among messages has nothing open: an output tool is answered at once."""
+    """Whether the assistant's last turn has nothing open: an output tool is answered at once."""
     turn = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     answered = {message.get("tool_call_id") for message in messages}
     return turn is not None and all(c["tool_call_id"] in answered for c in turn.get("tool_calls", ()))

@@ -1,4 +1,5 @@
-"""The scenes that break a session, played by the Claude Agent SDK's own loop on a store of ours and on its own.
+"""The scenes that break a session, played by the Claude Agent SDK's own loop on a store of ours and on its
+own.
 
 The SDK ships `InMemorySessionStore`: what another process did is not in it, so that
 those scenes begin there with nothing.
@@ -66,7 +67,7 @@ async def cancelled_run(shop: Shop) -> None:
 
 
 def waiting(store: Any, folder: Path) -> Shop:
-    @tool("wait", "Never ends", {})
+    @tool("wait", "Never ends", {})  # type: ignore[untyped-decorator]
     async def wait(arguments: Any) -> Any:
         await asyncio.Event().wait()
 

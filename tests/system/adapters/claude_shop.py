@@ -1,8 +1,8 @@
 """A shop run by the Claude Agent SDK's own loop, on a runtime that stands in for the `claude` program.
 
 What stands in speaks the SDK's protocol as the program does: it mirrors its transcript line by line, has
-hooks and tools of the SDK's servers called over the control channel, resumes from the file that the SDK made of
-the store, and, as the program does, gives a call that lost its result one when it asks the model.
+hooks and tools of the SDK's servers called over the control channel, resumes from the file that the SDK made
+of the store, and, as the program does, gives a call that lost its result one when it asks the model.
 
     python -m tests.system.adapters.claude_shop SCENE DATABASE
 """
@@ -139,7 +139,7 @@ class Program:
                     return {key: call[key] for key in ("id", "name", "input")}
 
     async def answer(self, call: Block) -> bool:
-        """Has a tool called, if the hook lets it; its result is the next line. False where it was deferred."""
+        """Has a tool called, if the hook lets it; its result is the next line. False where deferred."""
         for matcher in (self.hooks or {}).get("PreToolUse", ()):
             given = {"hook_event_name": "PreToolUse", "tool_name": call["name"], "tool_input": call["input"]}
             [hook] = matcher["hookCallbackIds"]
@@ -241,12 +241,12 @@ def blocks_of(messages: Sequence[Line], kind: str) -> list[Block]:
     ]
 
 
-@tool("track", "Where a parcel is", {})
+@tool("track", "Where a parcel is", {})  # type: ignore[untyped-decorator]
 async def track(arguments: Any) -> Any:
     return {"content": [{"type": "text", "text": "depot"}]}
 
 
-@tool("label", "A label", {})
+@tool("label", "A label", {})  # type: ignore[untyped-decorator]
 async def label(arguments: Any) -> Any:
     return {"content": [{"type": "text", "text": "label.txt"}]}
 
@@ -267,6 +267,7 @@ class Shop:
         """One run; the session is resumed where the store has it."""
         known = await self.store.load(self.key) is not None
         Program.turns, Program.sent = list(turns), []
+        named: dict[str, Any] = {"resume" if known else "session_id": SESSION}
         options = ClaudeAgentOptions(
             cwd=self.folder,
             env={"CLAUDE_CONFIG_DIR": str(self.folder / "config")},
@@ -274,7 +275,7 @@ class Shop:
             session_store_flush=self.flush,
             mcp_servers={"shop": create_sdk_mcp_server("shop", tools=self.tools)},
             hooks={"PreToolUse": [HookMatcher(hooks=[hook])]} if hook else None,
-            **{"resume" if known else "session_id": SESSION},
+            **named,
         )
         with (
             patch("claude_agent_sdk._internal.client.SubprocessCLITransport", Program),
@@ -310,7 +311,7 @@ def shape(messages: Sequence[Line]) -> str:
 
 
 async def killed(store: Any, folder: Path) -> None:
-    @tool("die", "Ends the process", {})
+    @tool("die", "Ends the process", {})  # type: ignore[untyped-decorator]
     async def die(arguments: Any) -> Any:
         await shop.kept("tool_use")
         os.kill(os.getpid(), signal.SIGKILL)

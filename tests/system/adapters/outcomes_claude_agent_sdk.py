@@ -1,7 +1,8 @@
 """What the model is asked with after each scene, on a store of ours and on the SDK's `InMemorySessionStore`.
 
-`u` the user, `a` the assistant, `c:x` a call of x, `r:x` its result; "view" is what `sendable` gives of ours for
-Anthropic then, the answer to that request included. The tests assert each row, and docs/adapters.md shows them.
+`u` the user, `a` the assistant, `c:x` a call of x, `r:x` its result; "view" is what `sendable` gives of ours
+for Anthropic then, the answer to that request included. The tests assert each row, and docs/adapters.md
+shows them.
 """
 
 OUTCOMES = {

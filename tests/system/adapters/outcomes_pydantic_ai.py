@@ -1,4 +1,5 @@
-"""What the model is sent after each scene, on a store of ours and on the library's `InMemoryConversationStore`.
+"""What the model is sent after each scene, on a store of ours and on the library's
+`InMemoryConversationStore`.
 
 `u` the user, `a` the assistant, `c:x` a call of x, `r:x` its result. The tests assert each row, and
 docs/adapters.md shows them.

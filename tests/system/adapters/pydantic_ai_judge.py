@@ -1,4 +1,4 @@
-"""What Anthropic says to messages of Pydantic AI: the request that the library's own model makes of them, judged."""
+"""What Anthropic says to messages of Pydantic AI: judged is the request that the library makes of them."""
 
 import json
 from contextlib import suppress

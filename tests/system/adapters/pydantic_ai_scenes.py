@@ -85,7 +85,7 @@ async def approval(whose: str, database: Path) -> str:
 
 
 async def late_result(whose: str, database: Path) -> str:
-    """The user went on; then the tool of the run that was given up ends after all, and the result is saved."""
+    """The user went on; then the tool of the run that was given up ends, and its result is saved."""
     shop = Shop(store_of(whose, database))
     await cancelled_run(shop)
     shop.turns[:] = [says("One moment")]

@@ -1,4 +1,4 @@
-"""The Claude Agent SDK's own loop on a store of ours: what breaks a session elsewhere leaves it sound here."""
+"""The Claude Agent SDK's own loop on a store of ours: what breaks sessions leaves them sound."""
 
 import asyncio
 import inspect

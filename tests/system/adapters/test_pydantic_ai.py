@@ -237,7 +237,7 @@ def test_of_many_writers_at_once_each_step_has_one_winner(tmp_path: Path) -> Non
     assert won >= 1
 
 
-def test_a_new_conversation_under_a_known_id_is_a_conflict(
+def test_a_new_conversation_under_a_known_id_conflicts(
     conversations: TurnledgerConversationStore,
 ) -> None:
     run(saved(conversations, asked("Hello")))
@@ -305,7 +305,7 @@ def test_a_branch_before_a_call_forgets_the_call(conversations: TurnledgerConver
     assert conversations.store.buffer(CID)[2]["content"] == "shop"
 
 
-def test_messages_that_stayed_behind_a_branch_are_brought_on(
+def test_messages_that_a_branch_left_behind_are_brought_on(
     conversations: TurnledgerConversationStore,
 ) -> None:
     """A process died between the record of a branch and its messages."""
@@ -343,7 +343,7 @@ def test_a_fork_of_a_fork_outlives_what_it_came_from(tmp_path: Path) -> None:
     assert shape(run(other.load("fork of it")).messages) == "u a a"
 
 
-def test_a_deleted_conversation_is_gone_and_can_begin_again(
+def test_a_deleted_conversation_can_begin_again(
     conversations: TurnledgerConversationStore,
 ) -> None:
     run(saved(conversations, asked("1"), scope="ann"))
