@@ -100,6 +100,7 @@ class Model:
     counted: "OrderedDict[int, None]" = field(default_factory=OrderedDict)
     touching: dict[str, set[int]] = field(default_factory=dict)
     bearing: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    known: dict[int, None] = field(default_factory=dict)
     renamed: set[str] = field(default_factory=set)
     answers: dict[str, int] = field(default_factory=dict)
     open: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
@@ -216,6 +217,7 @@ class Model:
     def _put(self, entry: SeenEntry) -> None:
         number, stored = entry.number, entry.stored
         self.entries[number] = entry
+        self.known[number] = None
         self.newest = max(self.newest, number)
         self.buffered[number] = None
         if entry.summary:
@@ -266,6 +268,7 @@ class Model:
             return
         ids = entry.ids
         self._evict(number)
+        del self.known[number]
         entry.ids, entry.forgotten = (), True
         if entry.role == "assistant":
             self._undeclare(number, entry.stored["metadata"])
@@ -290,7 +293,7 @@ class Model:
                     self.renamed.discard(name or "")
 
     def _opened(self, waiting: Iterable[str]) -> "OrderedDict[str, int]":
-        """Of these calls those that a turn in the buffer declares, each with the first such turn, in order."""
+        """Of these calls those that a turn in the buffer declares, each with the first such, in order."""
         places: list[tuple[int, int, str]] = []
         for call_id in waiting:
             turns = [
@@ -302,13 +305,22 @@ class Model:
         return OrderedDict((call_id, turn) for turn, _, call_id in sorted(places))
 
     def _newest(self, is_one: Callable[[SeenEntry], bool]) -> int | None:
-        found = (self.entries[number] for number in self.buffered)
-        return max((e.number for e in found if not e.summary and is_one(e)), default=None)
+        found = (self.entries[number] for number in reversed(self.known))
+        return next((entry.number for entry in found if not entry.summary and is_one(entry)), None)
 
     def _clear(self) -> None:
-        for entry in self.entries.values():
+        for number in self.known:
+            entry = self.entries[number]
             entry.ids, entry.forgotten, entry.evicted = (), True, True
-        for known in (self.buffered, self.counted, self.touching, self.bearing, self.answers, self.open):
+        for known in (
+            self.known,
+            self.buffered,
+            self.counted,
+            self.touching,
+            self.bearing,
+            self.answers,
+            self.open,
+        ):
             known.clear()
         self.renamed.clear()
         self.record_keys.clear()
@@ -316,7 +328,7 @@ class Model:
 
     def has_something(self) -> bool:
         """Whether a clearing has anything to do."""
-        return self.records > 0 or any(not entry.forgotten for entry in self.entries.values())
+        return self.records > 0 or bool(self.known)
 
     def in_order(self, numbers: Iterable[int] | None = None) -> list[SeenEntry]:
         """These entries, or all of the buffer, in the order in which they stand."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from turnledger import ConversationStore, CorruptEvent, normalize
+from turnledger import ConversationStore, CorruptEvent, Record, normalize
 from turnledger.infrastructure import segments
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.sendable import normalized_items
@@ -48,7 +48,7 @@ def message(chance: random.Random) -> dict[str, Any]:
 def wander(
     store: ConversationStore, chance: random.Random, appends: int, compacts_after: int | None = None
 ) -> None:
-    """A history that heals, replaces, reuses ids and, with a window, evicts; some calls stay open.
+    """A history that heals, replaces, reuses ids, retracts and, with a window, evicts; some calls stay open.
 
     If it is told to, it compacts each time that so many appends were made, and records what it sends.
     """
@@ -60,7 +60,12 @@ def wander(
             )
         if number > 30 and number % 7 == 0:
             batch.append({"role": "tool", "tool_call_id": f"late-{number - 28}", "content": "at last"})
-        store.append(CID, batch)
+        store.append(CID, batch, records=[Record("sdk", None, number)] if number % 5 == 0 else [])
+        if number % 9 == 8:
+            standing = store.entries(CID)
+            store.retract(CID, chance.choice(standing).number if standing and number % 2 else None)
+        if number == 70:
+            store.clear(CID)
         if compacts_after and number % compacts_after == compacts_after - 1:
             store.compact(CID, keep_last=chance.randint(0, 8), summary={"role": "user", "content": "so far"})
             store.record_request(CID)
