@@ -1,4 +1,4 @@
-"""`diff`, `fork`, `compact`, `retract`, `clear`, `requests`, `inbox`, `head`, `verify --anchors`, and `log --at`."""
+"""`diff`, `fork`, `compact`, `retract`, `clear`, `requests`, `inbox`, `head`, `verify --anchors` and `log`."""
 
 import json
 from datetime import timedelta
@@ -79,14 +79,7 @@ def test_retract_says_what_it_took_back(cats: Path) -> None:
     assert told["retracted"]["role"] == "assistant"
     assert "took back entry 1" in run("retract", "cats", store=cats).out
     assert "nothing to take back" in run("retract", "cats", store=cats).out
-    assert run("log", "cats", store=cats).lines[-1].split()[2:] == [
-        "retracted",
-        "entry",
-        "1",
-        "was",
-        "taken",
-        "back",
-    ]
+    assert run("log", "cats", store=cats).lines[-1].endswith("entry 1 was taken back")
     assert run("verify", store=cats).code == 0
 
 

@@ -484,7 +484,7 @@ class Face(RuleBasedStateMachine):
         result = store.retract(self.cid, number)
         gone = [entry.number for entry in self.model.retract(number)]
         assert (result.version, result.count) == (self.model.version, len(self.model.buffer()))
-        assert [result.entry] == (gone[-1:] or [None])
+        assert result.entry == (gone[-1] if gone else None)
         assert [*result.results, *([result.retracted] if gone else [])] == [stood[one] for one in gone]
         for one in gone:
             with pytest.raises(EntryNotFound):

@@ -120,6 +120,14 @@ def test_calls_that_opened_again_are_healed_in_the_order_in_which_they_were_decl
     assert past.store.verify().ok
 
 
+def test_a_call_healed_a_second_time_stands_right_behind_its_turn() -> None:
+    past = Given([turn("c1", "c2"), user("a")]).retract(2).when(user("b"))
+    past.buffer("assistant[c1,c2]", "tool c1 healed", "tool c2 healed", "user a", "user b")
+    past.retract(3).when(user("c"))
+    past.buffer("assistant[c1,c2]", "tool c2 healed", "tool c1 healed", "user a", "user b", "user c")
+    assert past.store.verify().ok
+
+
 def test_a_placeholder_taken_back_leaves_its_call_open() -> None:
     past = Given([turn("c1"), user("a")]).retract(2)
     past.buffer("assistant[c1]", "user a").when(result("c1")).then("MessageAppended")
