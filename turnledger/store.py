@@ -303,6 +303,8 @@ class ConversationStore:
         conversation_id: str,
         entry: int | None = None,
         *,
+        instead: Any = (),
+        expected_version: int | None = None,
         turn_id: str | None = None,
         context: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -314,12 +316,14 @@ class ConversationStore:
         appended, and a call whose result was taken back is open again. With a turn go the results in the
         buffer that no other turn there declares, in the same transaction, so that no orphan is left: the
         results first, an event each. What was delivered on it stays delivered. An empty buffer has nothing to
-        take: nothing is recorded, and `entry` is None. Raises `EntryNotFound` for what is not in the buffer,
-        `ConversationNotFound` and `IdempotencyConflict`.
+        take: nothing is recorded, and `entry` is None. `instead` are messages to append in the same
+        transaction. Raises `EntryNotFound` for what is not in the buffer, `ConversationNotFound`,
+        `InvalidMessage`, `VersionConflict` and `IdempotencyConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
         number = checked_entry(entry)
-        return retracted(self._application, command.keyed("retract", idempotency_key, [number]), number)
+        command.given(instead).keyed("retract", idempotency_key, [number])
+        return retracted(self._application, command, number, self._mode(None), expected_version)
 
     def clear(
         self,
@@ -352,9 +356,10 @@ class ConversationStore:
         """Starts conversation `into` from the state of this one at a version or time, and says from which.
 
         It carries the buffer and the known calls, entry numbers and window, and goes its own way from there.
-        What is held or in an open take stays with the source, idempotency keys, requests and records too; what
-        was delivered was delivered there, and is referred to without its payload. Raises `ConversationExists`,
-        `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state over 256 MiB.
+        What is held or in an open take stays with the source, idempotency keys, requests and records too;
+        what was delivered was delivered there, and is referred to without its payload. Raises
+        `ConversationExists`, `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state
+        over 256 MiB.
         """
         command = self._command(into, None, turn_id, context)
         return forked(self._application, command, self._station(conversation_id, at))
@@ -594,7 +599,7 @@ class ConversationStore:
     ) -> list[KeptRecord]:
         """The records that were kept by `append`, in order: of a kind, of a key, behind version `after`.
 
-        None from before the last clearing. Only rows of records are read, by `key` only those that may be its.
+        None from before the last clearing. Only rows of records are read, by `key` those that may be its.
         """
         checked_id("conversation_id", conversation_id)
         _checked_version(after)

@@ -1,1 +1,5 @@
-"""Homes in other ecosystems: one file each, behind an extra of the same name, imported only when used."""
+"""Adapters: turnledger where an ecosystem already has a place for a store, one file an ecosystem.
+
+Each is behind an extra of its own, imports nothing but that ecosystem, and is as thin over the face as it can
+be: what is right about a conversation is decided below, not here.
+"""
