@@ -15,7 +15,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -42,9 +42,11 @@ ENTRY = "claude-agent-sdk"
 SUMMARY = "claude-agent-sdk.summary"
 PREFIX = "claude"
 SESSIONS_MAX = 64
+SUMMARY_EVENTS = 50
 
 _PROJECT_CHARACTERS_MAX = 80
 _DIGEST_CHARACTERS = 32
+_UNTIMED = {"mtime": 0}  # stamped where it is listed
 
 Key = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -83,6 +85,16 @@ class _Seen:
     version: int = 0
     uuids: set[str] = field(default_factory=set)
     summary: dict[str, Any] | None = None
+    summarized: int = 0  # the version of that summary
+
+    def note(self, kind: str, key: str | None, value: Any, version: int) -> None:
+        if kind == ENTRY and key is not None:
+            self.uuids.add(key)
+        elif kind == SUMMARY:
+            self.summary, self.summarized = value, version
+
+    def forget(self) -> None:
+        self.uuids, self.summary = set(), None
 
 
 class TurnledgerSessionStore:
@@ -96,10 +108,16 @@ class TurnledgerSessionStore:
     def __init__(
         self, store: ConversationStore | str | os.PathLike[str], *, execution_id: str | None = None
     ) -> None:
+        self._is_own = not isinstance(store, ConversationStore)
         self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
         self.execution_id = execution_id
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._lock = Lock()
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await _in_thread(self.store.close)
 
     async def append(self, key: Key, entries: list[Entry]) -> None:
         """Keeps the entries, each uuid once, and appends what they say. Raises what `append` raises."""
@@ -133,16 +151,13 @@ class TurnledgerSessionStore:
             with self._lock:
                 seen = self._caught_up(conversation)
                 new = _unknown(entries, seen.uuids)
-                version, before = seen.version, seen.summary
+                known = replace(seen)
             if not new:
                 return
             records = [Record(ENTRY, _uuid(entry), _verbatim(entry)) for entry in new]
-            if not key.get("subpath"):
-                known = {"session_id": key["session_id"], "mtime": 0, "data": before}
-                data = fold_session_summary(None if before is None else known, key, new)["data"]
-                records += [Record(SUMMARY, None, data)] if data != before else []
+            records += [] if key.get("subpath") else _summary(key, known, new)
             try:
-                self._record(conversation, _messages(new, bool(key.get("subpath"))), records, version)
+                self._record(conversation, _messages(new, bool(key.get("subpath"))), records, known.version)
                 return
             except VersionConflict:  # another process was first: look again
                 continue
@@ -169,16 +184,19 @@ class TurnledgerSessionStore:
         if len(self._seen) > SESSIONS_MAX:
             self._seen.popitem(last=False)
         try:
+            if not seen.version:
+                version = self.store.version(conversation)
+                for record in self.store.records(conversation, at=version):
+                    seen.note(record.kind, record.key, record.value, record.version)
+                seen.version = version
             for event in self.store.events(conversation, after=seen.version):
                 if isinstance(event, ConversationCleared):
-                    seen.uuids, seen.summary = set(), None
-                elif isinstance(event, RecordKept) and event.kind == ENTRY and event.key is not None:
-                    seen.uuids.add(event.key)
-                elif isinstance(event, RecordKept) and event.kind == SUMMARY:
-                    seen.summary = event.record
+                    seen.forget()
+                elif isinstance(event, RecordKept):
+                    seen.note(event.kind, event.key, event.record, event.version)
                 seen.version = event.version
         except ConversationNotFound:
-            pass
+            return seen
         return seen
 
     def _load(self, conversation: str) -> list[Entry] | None:
@@ -220,12 +238,20 @@ class TurnledgerSessionStore:
 
     def _last(self, one: ConversationSummary, kind: str) -> Any:
         found = newest_record(self.store, one.conversation_id, one.version, kind)
-        return found and found.value
+        return found and found.record
 
 
 async def _in_thread(call: Callable[..., T], *args: Any) -> T:
     """In a thread, on whichever event loop; a call that has begun is ended before a cancellation goes on."""
     return await to_thread.run_sync(call, *args)
+
+
+def _summary(key: Key, seen: _Seen, new: list[Entry]) -> list[Record]:
+    """The session's summary with new entries, where it says something else or is far from the end."""
+    before = None if seen.summary is None else {**_UNTIMED, **key, "data": seen.summary}
+    data = fold_session_summary(before, key, new)["data"]
+    is_near = seen.version - seen.summarized < SUMMARY_EVENTS
+    return [] if data == seen.summary and is_near else [Record(SUMMARY, None, data)]
 
 
 def _uuid(entry: Entry) -> str | None:

@@ -1,6 +1,6 @@
 """The newest record of a kind: looked for from the end of a conversation on, since it mostly stands there."""
 
-from turnledger.domain.records import KeptRecord
+from turnledger.domain.events import ConversationCleared, RecordKept
 from turnledger.store import ConversationStore
 
 _WIDER = 8
@@ -8,12 +8,18 @@ _WIDER = 8
 
 def newest_record(
     store: ConversationStore, conversation_id: str, version: int, kind: str
-) -> KeptRecord | None:
-    """None where there is none, or where the conversation was cleared since; `version` is the newest one."""
-    back = 1
-    while True:
+) -> RecordKept | None:
+    """None where there is none, or where the conversation was cleared since; `version` is the newest one.
+
+    What it costs is how far from the end it stands, and not how long the log is.
+    """
+    to, back = version, 1
+    while to > 0:
         after = max(version - back, 0)
-        found = store.records(conversation_id, kind, after=after)
-        if found or not after:
-            return found[-1] if found else None
-        back *= _WIDER
+        for event in reversed(list(store.events(conversation_id, after=after, to=to))):
+            if isinstance(event, ConversationCleared):
+                return None
+            if isinstance(event, RecordKept) and event.kind == kind:
+                return event
+        to, back = after, back * _WIDER
+    return None

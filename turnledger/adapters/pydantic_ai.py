@@ -44,8 +44,14 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
     def __init__(
         self, store: ConversationStore | str | os.PathLike[str], *, execution_id: str | None = None
     ) -> None:
+        self._is_own = not isinstance(store, ConversationStore)
         self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
         self._log = Conversations(self.store, execution_id)
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await _in_thread(self.store.close)
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         return await _in_thread(self._log.record, conversation_id)

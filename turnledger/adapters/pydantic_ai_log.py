@@ -27,6 +27,7 @@ ENTRY, RECORD, MEMBER = "pydantic-ai.entry", "pydantic-ai.record", "pydantic-ai.
 PLACES_MAX = 10_000
 
 _SCOPE_CHARACTERS_MAX = 150
+_EVENTS_AN_ENTRY = 4  # more or less: its record, its messages, the state saved with it
 
 
 def scope_index(scope: str) -> str:
@@ -98,7 +99,7 @@ class Conversations:
         except ConversationNotFound:
             return _State()
         found = newest_record(self.store, conversation_id, version, RECORD)
-        return _State(version, **found.value) if found else _State(version)
+        return _State(version, **found.record) if found else _State(version)
 
     def write(self, record: ConversationRecord, new: Line, expected_revision: str | None) -> None:
         conversation_id, state = record.conversation_id, self._state(record.conversation_id)
@@ -204,16 +205,21 @@ class Conversations:
         known, line, here = dict(found or {}), Line(), head_id
         while here is not None and (limit is None or len(line) < limit):
             if here not in known:
-                near, entries = self.holding(here, near)
+                near, entries = self.holding(here, near, limit)
                 known |= entries
             line.append((here, known[here]))
             here = known[here]["parent_id"]
         return line[::-1]
 
-    def holding(self, entry_id: str, near: str | None = None) -> tuple[str, dict[str, Dumped]]:
-        """The conversation that has this entry, and its entries by id. Raises `KeyError` for none."""
+    def holding(
+        self, entry_id: str, near: str | None = None, limit: int | None = None
+    ) -> tuple[str, dict[str, Dumped]]:
+        """The conversation that has this entry, and its entries by id. Raises `KeyError` for none.
+
+        With `limit` the newest are enough, if this one is among them.
+        """
         for conversation_id in self._candidates(entry_id, near):
-            entries = self._entries_in(conversation_id, entry_id)
+            entries = self._entries_in(conversation_id, entry_id, limit)
             if entry_id in entries:
                 self._remember(entry_id, conversation_id)
                 return conversation_id, entries
@@ -240,14 +246,17 @@ class Conversations:
         forked_from: str | None = state.of("forked_from")
         return forked_from
 
-    def _entries_in(self, conversation_id: str, entry_id: str) -> dict[str, Dumped]:
+    def _entries_in(self, conversation_id: str, entry_id: str, limit: int | None) -> dict[str, Dumped]:
         """By id; where the conversation was cleared since, as the log has them."""
         try:
-            found = {one.key: one.value for one in self.store.records(conversation_id, ENTRY) if one.key}
+            version = self.store.version(conversation_id)
         except ConversationNotFound:
             return {}
-        if entry_id in found:
-            return found
+        for after in (0,) if limit is None else (max(version - _EVENTS_AN_ENTRY * (limit + 1), 0), 0):
+            records = self.store.records(conversation_id, ENTRY, after=after)
+            found = {record.key: record.value for record in records if record.key}
+            if entry_id in found:
+                return found
         return {event.key: event.record for event in self._records_ever(conversation_id, ENTRY) if event.key}
 
     def _records_ever(self, conversation_id: str, kind: str) -> Iterator[RecordKept]:
