@@ -17,11 +17,11 @@ Only `read_entry` of an id that this process never met looks into every conversa
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, TypeVar
 
 from anyio import to_thread
-from pydantic_ai import Conversation
+from pydantic_ai import Conversation, DeferredToolRequests
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
 from pydantic_ai.conversation_store import ConversationStore as PydanticAIConversationStore
 
@@ -96,6 +96,30 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
             loaded.messages = await _in_thread(self._log.healed, conversation_id)
             loaded.new_message_index = None
         return loaded
+
+
+async def saving(
+    conversations: PydanticAIConversationStore, run: Any, conversation: Conversation
+) -> AsyncIterator[Any]:
+    """The nodes of an agent's run; after each the conversation is saved, so that a crash loses one step.
+
+        async with agent.iter(prompt, conversation=conversation) as run:
+            async for node in saving(conversations, run, conversation):
+                ...
+
+    `conversation` is the one that the run was begun with, and brought up to date by each save. Works with any
+    store of the library's. Raises `ConversationConflict` where somebody else saved meanwhile.
+    """
+    count = 0
+    async for node in run:
+        new = run.new_messages()
+        conversation.messages.extend(new[count:])
+        count = len(new)
+        output = run.result.output if run.result is not None else None
+        conversation.deferred_tool_requests = output if isinstance(output, DeferredToolRequests) else None
+        conversation.usage = run.usage
+        await conversations.save(conversation)
+        yield node
 
 
 async def _in_thread(call: Callable[..., T], *args: Any) -> T:

@@ -60,7 +60,8 @@ class Program:
     def __init__(self, prompt: Any, options: ClaudeAgentOptions) -> None:
         self.options = options
         self.session = options.resume or options.session_id or str(uuid4())
-        folder = Path(options.env["CLAUDE_CONFIG_DIR"]) / "projects" / project_key_for_directory(options.cwd)
+        config = options.env.get("CLAUDE_CONFIG_DIR") or os.environ["CLAUDE_CONFIG_DIR"]
+        folder = Path(config) / "projects" / project_key_for_directory(options.cwd)
         self.file = folder / f"{self.session}.jsonl"
         self.lines: list[Line] = []
         self.frames: asyncio.Queue[Line | None] = asyncio.Queue()

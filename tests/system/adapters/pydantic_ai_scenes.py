@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic_ai import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, InMemoryConversationStore
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
@@ -101,8 +102,7 @@ async def step_sent_again(whose: str, database: Path) -> str:
     """The answer to a save was lost: it is made again with what was known before."""
     shop = Shop(store_of(whose, database), calls("track"), says("There"))
     result = await shop.ask("Where is my parcel?")
-    again = result.conversation
-    again.revision, again.new_message_index = None, None
+    again = Conversation(messages=result.all_messages(), conversation_id=CID)
     try:
         await shop.conversations.save(again)
     except ConversationConflict:

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import FunctionModel
 
-from turnledger.adapters.pydantic_ai import TurnledgerConversationStore
+from turnledger.adapters.pydantic_ai import TurnledgerConversationStore, saving
 
 CID = "shop-7"
 LINK = {"type": "link", "payload": {"url": "https://example.com/label"}, "tool_call_id": "call-1"}
@@ -93,21 +93,9 @@ class Shop:
         """One run to its end or its pause, saved after every step."""
         begun = conversation or await self.conversation()
         async with self.agent.iter(prompt, conversation=begun, **options) as run:
-            async for node in run:
-                if not Agent.is_end_node(node):
-                    begun = await self.saved(begun, run.all_messages(), run.usage)
-        result = run.result
-        if result is None:
-            raise RuntimeError("the run came to no end")
-        ended = result.conversation
-        ended.revision, ended.new_message_index = begun.revision, None
-        await self.conversations.save(ended)
-        return result
-
-    async def saved(self, begun: Conversation, messages: list[ModelMessage], usage: Any) -> Conversation:
-        so_far = Conversation(messages=messages, usage=usage, conversation_id=CID, revision=begun.revision)
-        await self.conversations.save(so_far)
-        return so_far
+            async for _ in saving(self.conversations, run, begun):
+                pass
+        return run.result
 
     async def kept(self, count: int) -> None:
         """Waits until the store has that many messages."""

@@ -406,6 +406,16 @@ def test_a_healed_conversation_goes_on_where_the_loaded_one_is_refused(
     assert run(conversations.read_record(CID)).branches == []
 
 
+def test_saved_step_by_step_it_is_what_the_run_ended_with(conversations: TurnledgerConversationStore) -> None:
+    shop = Shop(conversations, calls("track"), calls("label", first=2), says("There"))
+    result = run(shop.ask("Where is my parcel?"))
+    loaded = run(conversations.load(CID))
+    assert loaded.messages == result.all_messages()
+    assert loaded.usage == result.usage
+    assert len(conversations.store.records(CID, "pydantic-ai.record")) > 3
+    assert run(conversations.read_record(CID)).branches == []
+
+
 def test_a_sound_conversation_is_healed_to_itself(conversations: TurnledgerConversationStore) -> None:
     thought = ThinkingPart("Hm", signature="c2ln", provider_name="anthropic")
     turn = ModelResponse(parts=[thought, *calls("track", "label").parts], model_name="told")
