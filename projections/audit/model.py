@@ -7,7 +7,7 @@ and the next. What a fork carries stands at numbers below zero, in the order tha
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,12 +15,15 @@ from typing import Any
 from turnledger.domain.events import (
     CallHealed,
     CarriedEntry,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     SummaryInserted,
 )
 
@@ -59,6 +62,7 @@ class SeenEntry:
     ids: tuple[str, ...] = ()
     evicted: bool = False
     summary: bool = False
+    forgotten: bool = False
 
     @property
     def role(self) -> str:
@@ -101,6 +105,8 @@ class Model:
     open: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
     placed: dict[int, int] = field(default_factory=dict)
     placed_by: int = 0
+    records: int = 0
+    record_keys: dict[tuple[str, str | None], int] = field(default_factory=dict)
 
     def take(self, event: DomainEvent) -> None:
         match event:
@@ -121,6 +127,14 @@ class Model:
             case EntriesEvicted():
                 for number in event.evicted:
                     self._evict(number)
+            case EntryRetracted():
+                self._retract(event.entry)
+            case ConversationCleared():
+                self._clear()
+            case RecordKept():
+                self.records += 1
+                if event.key is not None:
+                    self.record_keys[event.kind, event.key] = event.version
         self._note_change(event)
         self.last = event
 
@@ -129,9 +143,9 @@ class Model:
         match event:
             case PlaceholderReplaced() if event.entry in self.buffered:
                 self.changed = event.version
-            case (
-                MessageAppended() | CallHealed() | EntriesEvicted() | SummaryInserted() | ConversationForked()
-            ):
+            case MessageAppended() | CallHealed() | EntriesEvicted() | SummaryInserted():
+                self.changed = event.version
+            case ConversationForked() | EntryRetracted() | ConversationCleared():
                 self.changed = event.version
 
     def _fork(self, event: ConversationForked) -> None:
@@ -244,6 +258,65 @@ class Model:
             entry.evicted = True
             for call_id in entry.ids:
                 self.touching[call_id].discard(number)
+
+    def _retract(self, number: int) -> None:
+        """What the entry declared or answered is unknown; what it waited for, others may wait for."""
+        entry = self.entries.get(number)
+        if entry is None or number not in self.buffered:
+            return
+        ids = entry.ids
+        self._evict(number)
+        entry.ids, entry.forgotten = (), True
+        if entry.role == "assistant":
+            self._undeclare(number, entry.stored["metadata"])
+        for call_id in ids:
+            self.open.pop(call_id, None)
+            if self.answers.get(call_id) == number:
+                del self.answers[call_id]
+        waiting = [*self.open, *(call_id for call_id in ids if call_id not in self.answers)]
+        self.open = self._opened(waiting)
+        if number == self.newest_user:
+            self.newest_user = self._newest(lambda entry: entry.role == "user")
+        if number == self.newest_turn:
+            self.newest_turn = self._newest(lambda entry: entry.role != "tool") or 0
+
+    def _undeclare(self, number: int, metadata: Mapping[str, Any]) -> None:
+        for call in calls_of(metadata):
+            for name in {id_of(call), usable(call.get("original_id"))}:
+                left = [one for one in self.bearing.pop(name or "", []) if one[0] != number]
+                if left and name:
+                    self.bearing[name] = left
+                if all(borne == name for _, borne in left):
+                    self.renamed.discard(name or "")
+
+    def _opened(self, waiting: Iterable[str]) -> "OrderedDict[str, int]":
+        """Of these calls those that a turn in the buffer declares, each with the first such turn, in order."""
+        places: list[tuple[int, int, str]] = []
+        for call_id in waiting:
+            turns = [
+                n for n, borne in self.bearing.get(call_id, ()) if borne == call_id and n in self.buffered
+            ]
+            if turns:
+                first = min(turns)
+                places.append((first, self.entries[first].ids.index(call_id), call_id))
+        return OrderedDict((call_id, turn) for turn, _, call_id in sorted(places))
+
+    def _newest(self, is_one: Callable[[SeenEntry], bool]) -> int | None:
+        found = (self.entries[number] for number in self.buffered)
+        return max((e.number for e in found if not e.summary and is_one(e)), default=None)
+
+    def _clear(self) -> None:
+        for entry in self.entries.values():
+            entry.ids, entry.forgotten, entry.evicted = (), True, True
+        for known in (self.buffered, self.counted, self.touching, self.bearing, self.answers, self.open):
+            known.clear()
+        self.renamed.clear()
+        self.record_keys.clear()
+        self.newest_user, self.newest_turn, self.records = None, 0, 0
+
+    def has_something(self) -> bool:
+        """Whether a clearing has anything to do."""
+        return self.records > 0 or any(not entry.forgotten for entry in self.entries.values())
 
     def in_order(self, numbers: Iterable[int] | None = None) -> list[SeenEntry]:
         """These entries, or all of the buffer, in the order in which they stand."""
