@@ -6,8 +6,8 @@ or a cancel left open are healed when the user goes on (MEM-3), and the session'
 placeholder where it belongs. Events of several writers stand in the order in which they came: no session is
 ever stale. State of an app or a user has a conversation of its own.
 
-Artifacts that an agent saves in a run are held from the event that names them, and delivered on the run's last
-answer (RT-TOOL-7): see `wire` and `held`.
+Artifacts that an agent saves in a run are held from the event that names them, and delivered on the run's
+last answer (RT-TOOL-7): see `wire` and `held`.
 
     runner = Runner(app_name="shop", agent=agent, session_service=TurnledgerSessionService("chats.db"),
                     artifact_service=TurnledgerArtifactService("chats.db"))
@@ -39,11 +39,9 @@ from turnledger.adapters.google_adk_events import (
     with_own_ids,
     without_temporary,
 )
-from turnledger.adapters.google_adk_places import conversation_of, sessions_of, store_of, Store
-from turnledger.aio import AsyncConversationStore
+from turnledger.adapters.google_adk_places import Store, conversation_of, sessions_of, store_of
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
-
 
 __all__ = ["TurnledgerArtifactService", "TurnledgerSessionService", "conversation_of"]
 
@@ -57,6 +55,7 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self.store = store_of(store)
         self._scopes: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._made: set[str] = set()
 
     async def create_session(
         self,
@@ -96,7 +95,9 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
         kept = await self._kept(conversation)
         if kept is None:
             return None
-        events = [Event.model_validate(record.value) for record in await self.store.records(conversation, EVENT)]
+        events = [
+            Event.model_validate(record.value) for record in await self.store.records(conversation, EVENT)
+        ]
         session = await self._session(kept, events)
         session.events = _within(with_healed(events, await self.store.entries(conversation)), config)
         return session
@@ -116,6 +117,7 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
         conversation = conversation_of(app_name, user_id, session_id.strip())
         if await self._kept(conversation) is not None:
             await self.store.clear(conversation)
+            self._made.discard(conversation)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         return dict(await self._scope(conversation_of(app_name, user_id)))
@@ -128,7 +130,7 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
         if event.partial:
             return event
         conversation = conversation_of(session.app_name, session.user_id, session.id)
-        if await self._kept(conversation) is None:
+        if conversation not in self._made and await self._kept(conversation) is None:
             raise SessionNotFoundError(f"Session {session.id} not found.")
         with_own_ids(event, session.events)
         kept = as_kept(event)
@@ -154,25 +156,15 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     ) -> bool:
         """Appends, and holds or delivers what was saved; whether calls were healed by that."""
         run = event.invocation_id or event.id
-        origin = {"turn_id": run, "context": {"author": event.author} if event.author else None}
+        origin: Any = {"turn_id": run, "context": {"author": event.author} if event.author else None}
+        keyed: Any = {"records": [Record(EVENT, event.id, kept)], "idempotency_key": event.id, **origin}
         artifacts = artifact_references(event)
-        records = [Record(EVENT, event.id, kept)]
         if messages and messages[-1]["role"] == "assistant" and event.is_final_response():
-            done = await self.store.write_back(
-                conversation,
-                run,
-                messages,
-                artifacts=artifacts,
-                records=records,
-                idempotency_key=event.id,
-                **origin,
-            )
-            return bool(done.healed)
+            last = await self.store.write_back(conversation, run, messages, artifacts=artifacts, **keyed)
+            return bool(last.healed)
         if artifacts:
             await self.store.hold(conversation, run, artifacts, idempotency_key=f"{event.id}/hold", **origin)
-        done = await self.store.append(
-            conversation, messages, execution_id=run, records=records, idempotency_key=event.id, **origin
-        )
+        done = await self.store.append(conversation, messages, execution_id=run, **keyed)
         return bool(done.healed)
 
     async def _rewind(self, conversation: str, invocation_id: str) -> None:
@@ -184,11 +176,15 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
 
     async def _kept(self, conversation: str) -> dict[str, Any] | None:
         """The session as it was made, None where it is not, or is deleted."""
+        self._made.discard(conversation)
         try:
             found = await self.store.records(conversation, SESSION, key="session")
         except ConversationNotFound:
             return None
-        return dict(found[-1].value) if found else None
+        if not found:
+            return None
+        self._made.add(conversation)
+        return dict(found[-1].value)
 
     async def _session(self, kept: Mapping[str, Any], events: Iterable[Event]) -> Session:
         """The session, its state told by its events; those are not in it."""

@@ -18,7 +18,6 @@ from turnledger.adapters.google_adk_places import Store, conversation_of, store_
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
 
-
 ARTIFACT, PART = "google-adk.artifact", "google-adk.artifact-part"
 _USERS = "user:"
 _REFERENCES_MAX = 5
@@ -65,7 +64,9 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
                 ),
             }
             part_record = Record(PART, key, part.model_dump(mode="json", exclude_none=True))
-            done = await self.store.append(conversation, [], records=[Record(ARTIFACT, key, value), part_record])
+            done = await self.store.append(
+                conversation, [], records=[Record(ARTIFACT, key, value), part_record]
+            )
             if done.records:
                 return version  # else another writer took the place
 
@@ -90,7 +91,9 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
                 return None if _is_empty(part) else part
             target = _checked_reference(part, app_name, user_id, session_id)
             filename, session_id, version = target.filename, target.session_id, target.version
-        raise InputValidationError(f"Artifact references of {filename!r} go on for over {_REFERENCES_MAX} steps.")
+        raise InputValidationError(
+            f"Artifact references of {filename!r} go on for over {_REFERENCES_MAX} steps."
+        )
 
     async def list_artifact_keys(
         self, *, app_name: str, user_id: str, session_id: str | None = None
@@ -148,7 +151,9 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
 
     async def _all(self, conversation: str) -> list[tuple[str, Mapping[str, Any]]]:
         try:
-            return [(str(record.key), record.value) for record in await self.store.records(conversation, ARTIFACT)]
+            return [
+                (str(record.key), record.value) for record in await self.store.records(conversation, ARTIFACT)
+            ]
         except ConversationNotFound:
             return []
 
@@ -176,12 +181,13 @@ def _key_of(kept: list[tuple[str, Mapping[str, Any]]], version: int | None) -> s
 
 def _mime_type(part: types.Part) -> str | None:
     if part.inline_data is not None:
-        return part.inline_data.mime_type
+        return str(part.inline_data.mime_type)
     if part.text is not None:
         return "text/plain"
     if part.file_data is None:
         raise InputValidationError("Not supported artifact type.")
-    return None if artifact_util.is_artifact_ref(part) else part.file_data.mime_type
+    mime: str | None = part.file_data.mime_type
+    return None if artifact_util.is_artifact_ref(part) else mime
 
 
 def _checked_reference(part: types.Part, app_name: str, user_id: str, session_id: str | None) -> Any:
@@ -198,7 +204,7 @@ def _checked_reference(part: types.Part, app_name: str, user_id: str, session_id
 
 def _is_empty(part: types.Part) -> bool:
     """Whether a rewind left this in place of a file that was not there yet."""
-    return part == types.Part() or artifact_util._is_rewind_tombstone(part)
+    return bool(part == types.Part() or artifact_util._is_rewind_tombstone(part))
 
 
 def _described(value: Mapping[str, Any]) -> ArtifactVersion:

@@ -1,8 +1,8 @@
 """Google ADK's events as the log keeps them: verbatim as records, and as messages beside them.
 
-Pure. What ADK says to itself (its requests for a confirmation or a credential) is no message; a response that
-another is to follow (a long-running tool's first, a tool's that waits for a confirmation) is a stand-in, which
-the real one replaces (MEM-10). What the store healed (MEM-3) comes back as an event right behind its call.
+Pure. What ADK says to itself (its requests for a confirmation or a credential) is no message; a response
+that another is to follow (a long-running tool's first, a tool's that waits for a confirmation) is a stand-in,
+which the real one replaces (MEM-10). What the store healed (MEM-3) comes back as an event right behind its call.
 """
 
 import json
@@ -68,7 +68,9 @@ def _stand_ins(event: Event, before: Sequence[Event]) -> Iterator[str]:
 
 def with_own_ids(event: Event, before: Sequence[Event]) -> None:
     """Gives calls of a known id one of their own, in the event that ADK goes on with: models reuse ids."""
-    declared = {call.id for earlier in before if earlier.id != event.id for call in earlier.get_function_calls()}
+    declared = {
+        call.id for earlier in before if earlier.id != event.id for call in earlier.get_function_calls()
+    }
     for call in event.get_function_calls():
         number, given = 1, call.id
         while call.id in declared:

@@ -1,6 +1,6 @@
 """A shop run by Google ADK's own runner, with a model that says what it was told to say.
 
-    python -m tests.system.adapters.google_adk_shop SCENE STORE DATABASE
+python -m tests.system.adapters.google_adk_shop SCENE STORE DATABASE
 """
 
 import asyncio

@@ -18,7 +18,10 @@ OUTCOMES = {
     ("a human approves in another process", "turnledger"): (
         "u c:label r:label label.txt c:refund r:refund 9 EUR a u"
     ),
-    ("a human approves in another process", "peer"): "u c:label r:label label.txt c:refund r:refund 9 EUR a u",
+    (
+        "a human approves in another process",
+        "peer",
+    ): "u c:label r:label label.txt c:refund r:refund 9 EUR a u",
     ("a late result", "turnledger"): "u c:wait r:wait depot u a a u",
     ("a late result", "peer"): "u c:wait r:wait depot u a a u",
     ("a step sent again", "turnledger"): "u c:track r:track depot a u",

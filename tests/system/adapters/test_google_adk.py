@@ -25,6 +25,11 @@ from google.adk.events.event_actions import EventActions  # noqa: E402
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig  # noqa: E402
 from google.genai import types  # noqa: E402
 
+from tests.system.adapters.google_adk_read import (  # noqa: E402
+    ARTIFACT_SIGNATURES,
+    MORE_SIGNATURES,
+    SESSION_SIGNATURES,
+)
 from tests.system.adapters.google_adk_scenes import SCENES, in_child  # noqa: E402
 from tests.system.adapters.google_adk_shop import (  # noqa: E402
     APP,
@@ -52,7 +57,7 @@ def database(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sessions() -> Iterator[TurnledgerSessionService]:
+def sessions() -> Iterator[Any]:
     service = TurnledgerSessionService(":memory:")
     yield service
     asyncio.run(service.close())
@@ -72,17 +77,15 @@ def said(text: str, delta: dict[str, Any] | None = None, **more: Any) -> Event:
 
 
 @pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says(scene: str, whose: str, database: Path) -> None:
+def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
+    scene: str, whose: str, database: Path
+) -> None:
     assert run(SCENES[scene](whose, database)) == OUTCOMES[scene, whose]
-
-
-@pytest.mark.parametrize("scene", SCENES)
-def test_after_the_scene_the_log_is_sound_and_its_list_valid(scene: str, database: Path) -> None:
-    run(SCENES[scene](OURS, database))
-    with ConversationStore(database) as store:
-        report = store.verify()
-        assert report.ok, report
-        assert gemini.why_not(store.sendable(CID, provider="gemini").request or {}) is None
+    if whose == OURS:
+        with ConversationStore(database) as store:
+            report = store.verify()
+            assert report.ok, report
+            assert gemini.why_not(store.sendable(CID, provider="gemini").request or {}) is None
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:
@@ -143,13 +146,16 @@ def test_a_rewind_takes_back_what_was_said_from_there_on_and_the_state(database:
     assert sent == ["u", "c:label", "r:label label.txt", "a", "u"]
     with ConversationStore(database) as store:
         contents = [m["content"] for m in store.buffer(CID)]
-        assert [c for c in contents if c in ("A label", "Where is my parcel?", "Thanks")] == ["A label", "Thanks"]
+        assert [c for c in contents if c in ("A label", "Where is my parcel?", "Thanks")] == [
+            "A label",
+            "Thanks",
+        ]
         assert "Where is my parcel?" in [getattr(event, "content", None) for event in store.events(CID)]
         assert store.verify().ok
 
 
 def test_state_of_app_and_user_is_shared_and_that_of_an_invocation_is_not_kept(
-    sessions: TurnledgerSessionService,
+    sessions: Any,
 ) -> None:
     async def main() -> None:
         one = await sessions.create_session(app_name=APP, user_id="1", state={"own": 1, "temp:gone": 1})
@@ -170,7 +176,7 @@ def test_state_of_app_and_user_is_shared_and_that_of_an_invocation_is_not_kept(
 
 
 def test_sessions_are_listed_by_their_last_work_and_a_deleted_one_is_gone_and_its_id_free(
-    sessions: TurnledgerSessionService,
+    sessions: Any,
 ) -> None:
     async def main() -> None:
         for name in "abc":
@@ -200,7 +206,7 @@ def test_sessions_are_listed_by_their_last_work_and_a_deleted_one_is_gone_and_it
 
 
 def test_an_event_comes_back_equal_with_bytes_and_what_no_message_holds(
-    sessions: TurnledgerSessionService,
+    sessions: Any,
 ) -> None:
     async def main() -> None:
         session = await sessions.create_session(app_name=APP, user_id="1")
@@ -227,7 +233,7 @@ def test_an_event_comes_back_equal_with_bytes_and_what_no_message_holds(
 
 
 def test_a_reading_may_be_of_the_newest_events_or_of_those_since_a_time(
-    sessions: TurnledgerSessionService,
+    sessions: Any,
 ) -> None:
     async def main() -> None:
         session = await sessions.create_session(app_name=APP, user_id="1")
@@ -250,8 +256,8 @@ def test_a_reading_may_be_of_the_newest_events_or_of_those_since_a_time(
 
 def test_versions_of_an_artifact_count_from_0_and_from_0_again_after_a_deletion() -> None:
     async def main() -> None:
-        artifacts = TurnledgerArtifactService(":memory:")
-        named = {"app_name": APP, "user_id": "1", "session_id": "s", "filename": "a.txt"}
+        artifacts: Any = TurnledgerArtifactService(":memory:")
+        named: dict[str, Any] = {"app_name": APP, "user_id": "1", "session_id": "s", "filename": "a.txt"}
         assert await artifacts.load_artifact(**named) is None
         for number in range(3):
             part = types.Part.from_bytes(data=bytes([number]), mime_type="text/plain")
@@ -267,7 +273,7 @@ def test_versions_of_an_artifact_count_from_0_and_from_0_again_after_a_deletion(
         assert await artifacts.list_versions(**named) == []
         assert await artifacts.save_artifact(**named, artifact=types.Part(text="anew")) == 0
         assert (await artifacts.load_artifact(**named)).text == "anew"
-        users = {"app_name": APP, "user_id": "1", "filename": "user:me.txt"}
+        users: dict[str, Any] = {"app_name": APP, "user_id": "1", "filename": "user:me.txt"}
         await artifacts.save_artifact(**users, artifact={"text": "me"}, custom_metadata={"k": 1})
         in_session = {"app_name": APP, "user_id": "1", "session_id": "s"}
         assert await artifacts.list_artifact_keys(**in_session) == ["a.txt", "user:me.txt"]
@@ -275,7 +281,9 @@ def test_versions_of_an_artifact_count_from_0_and_from_0_again_after_a_deletion(
         assert (await artifacts.list_artifact_versions(**users))[0].custom_metadata == {"k": 1}
         reference = types.Part(file_data=types.FileData(file_uri=described.canonical_uri))
         await artifacts.save_artifact(**{**named, "filename": "b.txt"}, artifact=reference)
-        assert await artifacts.load_artifact(**{**named, "filename": "b.txt"}) is None  # its target is deleted
+        assert (
+            await artifacts.load_artifact(**{**named, "filename": "b.txt"}) is None
+        )  # its target is deleted
         await artifacts.store.close()
 
     run(main())
@@ -283,7 +291,7 @@ def test_versions_of_an_artifact_count_from_0_and_from_0_again_after_a_deletion(
 
 def test_two_writers_never_get_one_version_of_an_artifact(database: Path) -> None:
     async def writer(artifacts: TurnledgerArtifactService) -> list[int]:
-        named = {"app_name": APP, "user_id": "1", "session_id": "s", "filename": "a.txt"}
+        named: dict[str, Any] = {"app_name": APP, "user_id": "1", "session_id": "s", "filename": "a.txt"}
         return [await artifacts.save_artifact(**named, artifact=types.Part(text="x")) for _ in range(10)]
 
     async def main() -> list[int]:
@@ -305,29 +313,10 @@ def signatures(of: type, names: list[str]) -> list[str]:
 
 
 def test_the_protocols_are_those_that_were_read() -> None:
-    assert signatures(BaseSessionService, sorted(BaseSessionService.__abstractmethods__)) == SESSION_SIGNATURES
+    assert (
+        signatures(BaseSessionService, sorted(BaseSessionService.__abstractmethods__)) == SESSION_SIGNATURES
+    )
     assert signatures(BaseSessionService, ["append_event", "get_user_state", "flush"]) == MORE_SIGNATURES
     assert signatures(BaseArtifactService, sorted(BaseArtifactService.__abstractmethods__)) == (
         ARTIFACT_SIGNATURES
     )
-
-SESSION_SIGNATURES = [
-    "create_session(self, *, app_name: 'str', user_id: 'str', state: 'Optional[dict[str, Any]]' = None, session_id: 'Optional[str]' = None) -> 'Session'",
-    "delete_session(self, *, app_name: 'str', user_id: 'str', session_id: 'str') -> 'None'",
-    "get_session(self, *, app_name: 'str', user_id: 'str', session_id: 'str', config: 'Optional[GetSessionConfig]' = None) -> 'Optional[Session]'",
-    "list_sessions(self, *, app_name: 'str', user_id: 'Optional[str]' = None) -> 'ListSessionsResponse'",
-]
-MORE_SIGNATURES = [
-    "append_event(self, session: 'Session', event: 'Event') -> 'Event'",
-    "get_user_state(self, *, app_name: 'str', user_id: 'str') -> 'dict[str, Any]'",
-    "flush(self) -> 'None'",
-]
-ARTIFACT_SIGNATURES = [
-    "delete_artifact(self, *, app_name: 'str', user_id: 'str', filename: 'str', session_id: 'Optional[str]' = None) -> 'None'",
-    "get_artifact_version(self, *, app_name: 'str', user_id: 'str', filename: 'str', session_id: 'Optional[str]' = None, version: 'Optional[int]' = None) -> 'Optional[ArtifactVersion]'",
-    "list_artifact_keys(self, *, app_name: 'str', user_id: 'str', session_id: 'Optional[str]' = None) -> 'list[str]'",
-    "list_artifact_versions(self, *, app_name: 'str', user_id: 'str', filename: 'str', session_id: 'Optional[str]' = None) -> 'list[ArtifactVersion]'",
-    "list_versions(self, *, app_name: 'str', user_id: 'str', filename: 'str', session_id: 'Optional[str]' = None) -> 'list[int]'",
-    "load_artifact(self, *, app_name: 'str', user_id: 'str', filename: 'str', session_id: 'Optional[str]' = None, version: 'Optional[int]' = None) -> 'Optional[types.Part]'",
-    "save_artifact(self, *, app_name: 'str', user_id: 'str', filename: 'str', artifact: 'Union[types.Part, dict[str, Any]]', session_id: 'Optional[str]' = None, custom_metadata: 'Optional[dict[str, Any]]' = None) -> 'int'",
-]
