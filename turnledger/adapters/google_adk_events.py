@@ -2,7 +2,7 @@
 
 Pure. What ADK says to itself (its requests for a confirmation or a credential) is no message; a response
 that another is to follow (a long-running tool's first, a tool's that waits for a confirmation) is a stand-in,
-which the real one replaces (MEM-10). What the store healed (MEM-3) comes back as an event right behind its call.
+which the real one replaces (MEM-10). What the store healed (MEM-3) comes back as an event behind its call.
 """
 
 import json
