@@ -33,7 +33,7 @@ from turnledger.domain.events import (
     SummaryInserted,
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
-from turnledger.domain.overlay import Overlay, adopt, empty
+from turnledger.domain.overlay import Overlay, adopt, backwards, empty
 from turnledger.domain.positions import position_of
 from turnledger.domain.values import likeness
 
@@ -216,7 +216,7 @@ class Conversation:
         self.entries[event.entry] = EntryFacts(event.role, summary=True)
 
     def _retracted(self, event: EntryRetracted) -> None:
-        """What the entry declared or answered is unknown; the newest user entry and turn are those left."""
+        """What the entry declared or answered is unknown; the newest user entry and turn are those known."""
         self._changed(event)
         self.records_version = event.version
         del self.buffer[position_of(event.entry, self.buffer)]
@@ -246,8 +246,8 @@ class Conversation:
         return turn, next(call.place for call in self.calls.declared(declared) if call.turn == turn)
 
     def _newest(self, is_one: Callable[[EntryFacts], bool]) -> int | None:
-        """The newest such entry in the buffer; a summary is none."""
-        found = ((entry, self.entries[entry]) for entry in reversed(self.buffer))
+        """The newest such entry that is known, in the buffer or not; a summary is none."""
+        found = ((entry, self.entries[entry]) for entry in backwards(self.entries))
         return next((entry for entry, facts in found if is_one(facts) and not facts.summary), None)
 
     def stands(self, entry: int) -> bool:

@@ -29,7 +29,7 @@ class Overlay(MutableMapping[Key, Value]):
 
     def __contains__(self, key: object) -> bool:
         if key in self.changed:
-            return self.changed[key] is not _GONE  # type: ignore[index]
+            return self.changed[key] is not _GONE
         return key in self.below
 
     def __setitem__(self, key: Key, value: Value) -> None:
@@ -58,6 +58,15 @@ def adopt(original: MutableMapping[Key, Value], draft: MutableMapping[Key, Value
         if draft.deletes:
             for key in [key for key, value in draft.changed.items() if value is _GONE]:
                 del original[key]
+
+
+def backwards(mapping: Mapping[Key, Value]) -> Iterator[Key]:
+    """The keys of a dict, or of an overlay of one, those set first last."""
+    if not isinstance(mapping, Overlay):
+        yield from reversed(dict(mapping) if not isinstance(mapping, dict) else mapping)
+        return
+    yield from (key for key in reversed(mapping.changed) if key not in mapping.below and key in mapping)
+    yield from (key for key in backwards(mapping.below) if key in mapping)
 
 
 def empty(mapping: MutableMapping[Any, Any]) -> None:

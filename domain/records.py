@@ -71,6 +71,6 @@ def refuse_oversized_record(event: RecordKept, encoded_bytes: int) -> None:
     """Raises `InvalidArgument` for a record that no row should hold."""
     if encoded_bytes > ENCODED_BYTES_MAX:
         raise InvalidArgument(
-            f"a record of kind {event.kind!r} takes {encoded_bytes:,} bytes, and {ENCODED_BYTES_MAX:,} at most"
-            " are kept"
+            f"a record of kind {event.kind!r} takes {encoded_bytes:,} bytes, and at most "
+            f"{ENCODED_BYTES_MAX:,} are kept"
         )

@@ -42,14 +42,14 @@ def retracted(application: ConversationApplication, command: Command, entry: int
     if [one.number for one in stood] != numbers:
         with application.reading(command.conversation_id, events[0].version - 1) as live:
             stood = [live.buffer.entry(number) for number in numbers]
-    *results, last = stood or [None]
+    last = stood[-1] if stood else None
     return RetractResult(
         conversation_id=command.conversation_id,
         version=command.repeated.last if command.repeated else changes.version,
         count=changes.count,
-        entry=last and last.number,
+        entry=last.number if last else None,
         retracted=last,
-        results=tuple(one for one in results if one),
+        results=tuple(stood[:-1]),
         repeated=command.repeated is not None,
     )
 

@@ -348,9 +348,10 @@ class ConversationStore:
         """Starts conversation `into` from the state of this one at a version or time, and says from which.
 
         It carries the buffer and the known calls, entry numbers and window, and goes its own way from there.
-        What is held or in an open take stays with the source, idempotency keys, requests and records too; what
-        was delivered was delivered there, and is referred to without its payload. Raises `ConversationExists`,
-        `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state over 256 MiB.
+        What is held or in an open take stays with the source, idempotency keys, requests and records too;
+        what was delivered was delivered there, and is referred to without its payload. Raises
+        `ConversationExists`, `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state
+        over 256 MiB.
         """
         command = self._command(into, None, turn_id, context)
         return forked(self._application, command, self._station(conversation_id, at))
@@ -590,7 +591,7 @@ class ConversationStore:
     ) -> list[KeptRecord]:
         """The records that were kept by `append`, in order: of a kind, of a key, behind version `after`.
 
-        None from before the last clearing. Only rows of records are read, by `key` only those that may be its.
+        None from before the last clearing. Only rows of records are read, by `key` those that may be its.
         """
         checked_id("conversation_id", conversation_id)
         _checked_version(after)

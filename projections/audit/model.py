@@ -2,8 +2,9 @@
 
 A second, simpler reading of the events, on purpose: it shares no code with the folds it is held against.
 The order of the buffer follows from the rule for placeholders, not from `behind`: an appended entry stands at
-its own number, a placeholder at that of the entry behind which it was put, a summary between that number
-and the next. What a fork carries stands at numbers below zero, in the order that its first event names.
+its own number, a placeholder at that of the entry behind which it was put, before those that an earlier call
+put there (which a retraction makes possible), a summary between that number and the next. What a fork carries
+stands at numbers below zero, in the order that its first event names.
 """
 
 from collections import OrderedDict
@@ -27,6 +28,8 @@ from turnledger.domain.events import (
     SummaryInserted,
 )
 
+FIRST = float("-inf")
+Place = tuple[float, float, int]
 UNCOUNTED_ROLES = ("system", "developer")
 
 
@@ -57,7 +60,7 @@ class SeenEntry:
     time: datetime
     turn_id: str | None
     execution_id: str | None
-    place: tuple[float, int]
+    place: Place
     stored: dict[str, Any]
     ids: tuple[str, ...] = ()
     evicted: bool = False
@@ -100,6 +103,7 @@ class Model:
     counted: "OrderedDict[int, None]" = field(default_factory=OrderedDict)
     touching: dict[str, set[int]] = field(default_factory=dict)
     bearing: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    known: dict[int, None] = field(default_factory=dict)
     renamed: set[str] = field(default_factory=set)
     answers: dict[str, int] = field(default_factory=dict)
     open: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
@@ -118,7 +122,7 @@ class Model:
                 self._summarize(event)
             case MessageAppended():
                 stored = {"role": event.role, "content": event.content, "metadata": event.metadata}
-                self._add(event, event.entry, (event.entry, event.entry), stored)
+                self._add(event, event.entry, (event.entry, FIRST, event.entry), stored)
             case CallHealed():
                 self._heal(event)
             case PlaceholderReplaced() if event.entry in self.entries:
@@ -153,13 +157,13 @@ class Model:
         position = {number: place for place, number in enumerate(event.buffer)}
         for carried in event.entries:
             place = position.get(carried.entry, 0) - len(position)
-            self._carry(event, carried, (place, carried.entry))
+            self._carry(event, carried, (place, FIRST, carried.entry))
             if carried.entry not in position:
                 self._evict(carried.entry)
         self.newest, self.newest_user = event.newest_entry, event.newest_user
         self.newest_turn = event.newest_turn or 0
 
-    def _carry(self, event: DomainEvent, carried: CarriedEntry, place: tuple[float, int]) -> None:
+    def _carry(self, event: DomainEvent, carried: CarriedEntry, place: Place) -> None:
         stored = {"role": carried.role, "content": carried.content, "metadata": carried.metadata}
         entry = SeenEntry(
             carried.entry,
@@ -183,7 +187,7 @@ class Model:
             event.time,
             event.turn_id,
             event.execution_id,
-            (behind.place[0] + 0.5 if behind else float("-inf"), event.entry),
+            (behind.place[0] + 0.5 if behind else FIRST, FIRST, event.entry),
             {"role": event.role, "content": event.content, "metadata": event.metadata},
             summary=True,
         )
@@ -193,13 +197,13 @@ class Model:
         metadata = {"tool_call_id": event.call_id, "healed": True}
         stored = {"role": "tool", "content": event.content, "metadata": metadata}
         behind = self.entries.get(event.behind)
-        place = (behind.place[0] if behind else event.entry, event.entry)
+        place = (behind.place[0] if behind else event.entry, -event.batch, event.entry)
         if self.placed_by != event.batch:
             self.placed_by, self.placed = event.batch, {}
         self.placed[event.turn_entry] = event.entry
         self._add(event, event.entry, place, stored)
 
-    def _add(self, event: DomainEvent, number: int, place: tuple[float, int], stored: dict[str, Any]) -> None:
+    def _add(self, event: DomainEvent, number: int, place: Place, stored: dict[str, Any]) -> None:
         self._put(
             SeenEntry(
                 number,
@@ -216,6 +220,7 @@ class Model:
     def _put(self, entry: SeenEntry) -> None:
         number, stored = entry.number, entry.stored
         self.entries[number] = entry
+        self.known[number] = None
         self.newest = max(self.newest, number)
         self.buffered[number] = None
         if entry.summary:
@@ -266,6 +271,7 @@ class Model:
             return
         ids = entry.ids
         self._evict(number)
+        del self.known[number]
         entry.ids, entry.forgotten = (), True
         if entry.role == "assistant":
             self._undeclare(number, entry.stored["metadata"])
@@ -290,7 +296,7 @@ class Model:
                     self.renamed.discard(name or "")
 
     def _opened(self, waiting: Iterable[str]) -> "OrderedDict[str, int]":
-        """Of these calls those that a turn in the buffer declares, each with the first such turn, in order."""
+        """Of these calls those that a turn in the buffer declares, each with the first such, in order."""
         places: list[tuple[int, int, str]] = []
         for call_id in waiting:
             turns = [
@@ -302,13 +308,22 @@ class Model:
         return OrderedDict((call_id, turn) for turn, _, call_id in sorted(places))
 
     def _newest(self, is_one: Callable[[SeenEntry], bool]) -> int | None:
-        found = (self.entries[number] for number in self.buffered)
-        return max((e.number for e in found if not e.summary and is_one(e)), default=None)
+        found = (self.entries[number] for number in reversed(self.known))
+        return next((entry.number for entry in found if not entry.summary and is_one(entry)), None)
 
     def _clear(self) -> None:
-        for entry in self.entries.values():
+        for number in self.known:
+            entry = self.entries[number]
             entry.ids, entry.forgotten, entry.evicted = (), True, True
-        for known in (self.buffered, self.counted, self.touching, self.bearing, self.answers, self.open):
+        for known in (
+            self.known,
+            self.buffered,
+            self.counted,
+            self.touching,
+            self.bearing,
+            self.answers,
+            self.open,
+        ):
             known.clear()
         self.renamed.clear()
         self.record_keys.clear()
@@ -316,7 +331,7 @@ class Model:
 
     def has_something(self) -> bool:
         """Whether a clearing has anything to do."""
-        return self.records > 0 or any(not entry.forgotten for entry in self.entries.values())
+        return self.records > 0 or bool(self.known)
 
     def in_order(self, numbers: Iterable[int] | None = None) -> list[SeenEntry]:
         """These entries, or all of the buffer, in the order in which they stand."""

@@ -14,7 +14,7 @@ def check_retraction(model: Model, event: DomainEvent, findings: Findings) -> No
             findings.add(RETRACTIONS, "a conversation with nothing in it was cleared", event.version)
         case RecordKept() if (event.kind, event.key) in model.record_keys:
             text = f"a record of kind {event.kind!r} with key {event.key!r} was kept before"
-            findings.add(ONCE, text, model.record_keys[event.kind, event.key or ""], event.version)
+            findings.add(ONCE, text, model.record_keys[event.kind, event.key], event.version)
 
 
 def _retracted(model: Model, event: EntryRetracted, findings: Findings) -> None:
