@@ -55,19 +55,19 @@ def calls(*names: str, ids: Sequence[str] = (), **arguments: Any) -> AIMessage:
     return AIMessage("", tool_calls=[{"id": i, "name": name, "args": arguments} for i, name in named])
 
 
-@tool
+@tool  # type: ignore[untyped-decorator]
 async def track(parcel: int = 1) -> str:
     """Where a parcel is."""
     return "depot"
 
 
-@tool(response_format="content_and_artifact")
+@tool(response_format="content_and_artifact")  # type: ignore[untyped-decorator]
 async def label() -> tuple[str, dict[str, str]]:
     """Makes a label."""
     return "made", LABEL
 
 
-@tool
+@tool  # type: ignore[untyped-decorator]
 async def die() -> str:
     """The process dies here, when what was called with it has ended."""
     await asyncio.sleep(0.5)
@@ -75,14 +75,14 @@ async def die() -> str:
     return ""
 
 
-@tool
+@tool  # type: ignore[untyped-decorator]
 async def wait() -> str:
     """Never returns."""
     await asyncio.Event().wait()
     return ""
 
 
-@tool
+@tool  # type: ignore[untyped-decorator]
 async def refund() -> str:
     """Pays back."""
     return "9 EUR"
@@ -96,7 +96,7 @@ class Gate:
 
     @property
     def tool(self) -> Any:
-        @tool("gate")
+        @tool("gate")  # type: ignore[untyped-decorator]
         async def gate() -> str:
             """Waits."""
             self.reached.set()

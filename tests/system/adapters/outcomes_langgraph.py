@@ -5,8 +5,6 @@ LangGraph's own `AsyncSqliteSaver` alone.
 docs/adapters.md shows them. An approval needs a checkpointer: LangGraph resumes from it.
 """
 
-# ruff: noqa: E501
-
 OUTCOMES = {
     (
         "a tool loop of several steps",

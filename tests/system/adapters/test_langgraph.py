@@ -87,13 +87,13 @@ def test_what_a_paused_run_made_is_held_and_delivered_once_on_the_answer_of_anot
 def test_a_run_that_is_resumed_after_a_crash_makes_no_call_again_that_had_its_result(tmp_path: Path) -> None:
     made: list[str] = []
 
-    @tool("track")
+    @tool("track")  # type: ignore[untyped-decorator]
     async def track_again(parcel: int = 1) -> str:
         """Where a parcel is."""
         made.append("track")
         return "lost"
 
-    @tool("die")
+    @tool("die")  # type: ignore[untyped-decorator]
     async def live() -> str:
         """Lives this time."""
         made.append("die")
@@ -119,7 +119,7 @@ def test_the_synchronous_agent_is_recorded_too_and_goes_on_from_the_log_in_anoth
         assert [m["role"] for m in store.buffer(THREAD)][-2:] == ["user", "assistant"]
 
 
-@tool("track")
+@tool("track")  # type: ignore[untyped-decorator]
 def track_now(parcel: int = 1) -> str:
     """Where a parcel is."""
     return "depot"
