@@ -2,9 +2,9 @@
 
     options = ClaudeAgentOptions(session_store=TurnledgerSessionStore("chats.db"), resume=session_id)
 
-A transcript and each subagent's are a conversation of their own (`conversation_id`). Every entry is kept
+A transcript and each subagent's are a conversation of their own (`conversation_of`). Every entry is kept
 verbatim as a record, with its uuid as the key, and comes back deep-equal; beside it the conversation gets
-what the entry says, as messages, so that `sendable(conversation_id(key), provider="anthropic")` is the
+what the entry says, as messages, so that `sendable(conversation_of(key), provider="anthropic")` is the
 healed list. The SDK loads the entries alone: what a crash broke in them is mended by its own runtime when it
 resumes, and on the record here. What a deletion hides stays in the log. How entries are read is for
 `importing`.
@@ -40,7 +40,7 @@ from turnledger.store import ConversationStore
 
 ENTRY = "claude-agent-sdk"
 SUMMARY = "claude-agent-sdk.summary"
-PREFIX = "claude"
+PREFIX = "claude-agent-sdk"
 SESSIONS_MAX = 64
 SUMMARY_EVENTS = 50
 
@@ -55,11 +55,11 @@ T = TypeVar("T")
 log = logging.getLogger("turnledger")
 
 
-def conversation_id(key: Key) -> str:
-    """The conversation of a `SessionKey`: `claude/<project>/<session>`, and a subagent's path behind that.
+def conversation_of(key: Key) -> str:
+    """The conversation of a `SessionKey`: `claude-agent-sdk/<project>/<session>`, and a subagent's path behind that.
 
-    >>> conversation_id({"project_key": "-home-ann", "session_id": "s1", "subpath": "subagents/agent-7"})
-    'claude/-home-ann/s1/subagents/agent-7'
+    >>> conversation_of({"project_key": "-home-ann", "session_id": "s1", "subpath": "subagents/agent-7"})
+    'claude-agent-sdk/-home-ann/s1/subagents/agent-7'
     """
     session = f"{_project(key['project_key'])}{_quoted(key['session_id'])}"
     return f"{session}/{_quoted(key['subpath'], '/')}" if key.get("subpath") else session
@@ -125,7 +125,7 @@ class TurnledgerSessionStore:
 
     async def load(self, key: Key) -> list[Entry] | None:
         """The entries, deep-equal to those appended, in the order of their commits; None for none."""
-        return await _in_thread(self._load, conversation_id(key))
+        return await _in_thread(self._load, conversation_of(key))
 
     async def list_sessions(self, project_key: str) -> list[dict[str, Any]]:
         """The project's sessions, with the time of their last change in milliseconds."""
@@ -143,10 +143,10 @@ class TurnledgerSessionStore:
 
     async def list_subkeys(self, key: Key) -> list[str]:
         """The paths of a session's subagents."""
-        return await _in_thread(self._subkeys, conversation_id(key))
+        return await _in_thread(self._subkeys, conversation_of(key))
 
     def _append(self, key: Key, entries: list[Entry]) -> None:
-        conversation = conversation_id(key)
+        conversation = conversation_of(key)
         while True:
             with self._lock:
                 seen = self._caught_up(conversation)
@@ -207,7 +207,7 @@ class TurnledgerSessionStore:
         return [_entry(record.value) for record in found] or None
 
     def _delete(self, key: Key) -> None:
-        conversation = conversation_id(key)
+        conversation = conversation_of(key)
         subkeys = [] if key.get("subpath") else self._under(f"{conversation}/")
         for one in [*(sub.conversation_id for sub in subkeys), conversation]:
             try:

@@ -29,7 +29,7 @@ from claude_agent_sdk import (
 from claude_agent_sdk._internal import session_resume
 
 from turnledger import ConversationStore
-from turnledger.adapters.claude_agent_sdk import TurnledgerSessionStore, conversation_id
+from turnledger.adapters.claude_agent_sdk import TurnledgerSessionStore, conversation_of
 
 SESSION = "0b9a1f3e-5a65-4b8e-9d1c-2f6c1f0f7a11"
 MISSING = "[Tool result missing due to internal error]"
@@ -326,7 +326,7 @@ async def paused(store: Any, folder: Path) -> None:
 
     async def ask_first(given: Any, tool_use_id: str | None, context: Any) -> Any:
         if isinstance(store, TurnledgerSessionStore):
-            store.store.hold(conversation_id(shop.key), "run-1", [LINK])
+            store.store.hold(conversation_of(shop.key), "run-1", [LINK])
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "defer"}}
 
     shop = Shop(store, folder)

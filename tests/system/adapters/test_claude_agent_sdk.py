@@ -24,10 +24,10 @@ from claude_agent_sdk.testing import run_session_store_conformance  # noqa: E402
 
 from tests.system.adapters.claude_scenes import SCENES  # noqa: E402
 from tests.system.adapters.claude_shop import SESSION, Program, calls, line_of, result, says, shape  # noqa: E402
-from turnledger.adapters.claude_agent_sdk import TurnledgerSessionStore, conversation_id  # noqa: E402
+from turnledger.adapters.claude_agent_sdk import TurnledgerSessionStore, conversation_of  # noqa: E402
 
 KEY = {"project_key": "-home-ann", "session_id": SESSION}
-CID = conversation_id(KEY)
+CID = conversation_of(KEY)
 SIGNATURES = {
     "append": "(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None",
     "load": "(self, key: SessionKey) -> list[SessionStoreEntry] | None",
@@ -91,7 +91,7 @@ def test_after_the_scene_the_log_is_sound_and_its_list_valid(scene: str, folder:
     played(scene, "turnledger", folder(scene))
     key = {**KEY, "project_key": project_key_for_directory(folder(scene))}
     with ConversationStore(folder(scene) / "turnledger.db") as store:
-        sendable = store.sendable(conversation_id(key), provider="anthropic")
+        sendable = store.sendable(conversation_of(key), provider="anthropic")
         assert anthropic.why_not(sendable.request or {}) is None
         assert shape(sendable.messages) == OUTCOMES.get((scene, "view"), shape(sendable.messages))
         assert store.verify().ok
@@ -102,9 +102,9 @@ def test_what_a_paused_run_held_is_delivered_on_its_last_word(folder: Any) -> No
     played(scene, "turnledger", folder(scene))
     key = {**KEY, "project_key": project_key_for_directory(folder(scene))}
     with ConversationStore(folder(scene) / "turnledger.db") as store:
-        wire = store.wire(conversation_id(key))
+        wire = store.wire(conversation_of(key))
         assert [m["content"] for m in wire if m.get("toolArtifacts")] == ["Your label"]
-        assert store.held(conversation_id(key)) == []
+        assert store.held(conversation_of(key)) == []
 
 
 def test_the_protocol_is_as_it_was_read() -> None:
@@ -216,7 +216,7 @@ def test_a_sidechain_in_the_session_s_own_file_is_no_part_of_its_view(
 def test_a_subagent_s_transcript_is_a_conversation_of_its_own(sessions: TurnledgerSessionStore) -> None:
     key = {**KEY, "subpath": "subagents/agent-7"}
     run(sessions.append(key, [{**lines("Look it up")[0], "isSidechain": True}]))
-    assert [m["content"] for m in sessions.store.buffer(conversation_id(key))] == ["Look it up"]
+    assert [m["content"] for m in sessions.store.buffer(conversation_of(key))] == ["Look it up"]
     assert run(sessions.list_subkeys(KEY)) == ["subagents/agent-7"]
     assert run(sessions.list_sessions("-home-ann")) == []
 
