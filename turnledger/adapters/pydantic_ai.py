@@ -89,11 +89,13 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
         """As `load`, but with the messages that the healed list has: each call with its one result.
 
         What to go on with after a crash: the library refuses a prompt behind a call without a result. Saved,
-        what was put in is stored too, and a result that comes late takes its place in `sendable`.
+        what was put in is stored too, and a result that comes late takes its place in `sendable`. Calls that
+        wait for an answer are closed as well: to answer them, `load`.
         """
         loaded = await self.load(conversation_id, scope=scope)
         if loaded is not None:
             loaded.messages = await _in_thread(self._log.healed, conversation_id)
+            loaded.deferred_tool_requests = None
             loaded.new_message_index = None
         return loaded
 

@@ -406,6 +406,17 @@ def test_a_healed_conversation_goes_on_where_the_loaded_one_is_refused(
     assert run(conversations.read_record(CID)).branches == []
 
 
+def test_a_healed_conversation_waits_for_nothing(conversations: TurnledgerConversationStore) -> None:
+    shop = Shop(conversations, calls("refund"))
+    run(shop.ask("My money back"))
+    assert run(conversations.load(CID)).deferred_tool_requests is not None
+    found = run(conversations.load_healed(CID))
+    assert found.deferred_tool_requests is None
+    shop.turns[:] = [says("Yes")]
+    run(shop.ask("Never mind", found))
+    assert run(conversations.load(CID)).deferred_tool_requests is None
+
+
 def test_saved_step_by_step_it_is_what_the_run_ended_with(conversations: TurnledgerConversationStore) -> None:
     shop = Shop(conversations, calls("track"), calls("label", first=2), says("There"))
     result = run(shop.ask("Where is my parcel?"))
