@@ -145,6 +145,33 @@ def test_a_developer_message_is_stored_as_system_and_given_back_as_developer() -
         assert store.sendable("c", provider="openai-chat").messages[0]["role"] == "developer"
 
 
+def test_what_was_retracted_is_not_imported_again_and_what_is_new_is() -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [USER, REPLY])
+        store.retract("c")
+        assert import_transcript(store, "c", [USER, REPLY]).outcome == "unchanged"
+        assert import_transcript(store, "c", [USER, REPLY, USER]).outcome == "grown"
+        assert [message["content"] for message in store.buffer("c")] == ["hi", "hi"]
+
+
+def test_a_cleared_conversation_is_imported_anew_whoever_began_it() -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [USER, REPLY])
+        store.clear("c")
+        again = import_transcript(store, "c", [USER, REPLY])
+        assert (again.outcome, again.messages) == ("new", 2)
+        assert import_transcript(store, "c", [USER, REPLY]).outcome == "unchanged"
+        store.append("other", USER)
+        with pytest.raises(ImportConflict):
+            import_transcript(store, "other", [USER])
+        store.clear("other")
+        assert import_transcript(store, "other", [USER]).outcome == "new"
+        store.clear("other")
+        store.append("other", USER)
+        with pytest.raises(ImportConflict):
+            import_transcript(store, "other", [USER])
+
+
 def test_importing_again_records_nothing_and_a_grown_transcript_only_what_is_new() -> None:
     with ConversationStore(":memory:") as store:
         assert import_transcript(store, "c", [USER]).outcome == "new"
