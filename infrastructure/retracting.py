@@ -77,7 +77,9 @@ def _standing(application: ConversationApplication, changes: Changes, numbers: l
     return [live.buffer.entry(number) for number in numbers]
 
 
-def cleared(application: ConversationApplication, command: Command) -> ClearResult:
+def cleared(
+    application: ConversationApplication, command: Command, expected_records: int | None = None
+) -> ClearResult:
     """Clears, and tells how many entries stood there."""
     count = 0
 
@@ -85,7 +87,7 @@ def cleared(application: ConversationApplication, command: Command) -> ClearResu
         nonlocal count
         count = clear(changes)
 
-    changes = command.run(decide, must_exist=True)
+    changes = command.run(decide, expected_records=expected_records, must_exist=True)
     if command.repeated:
         event = next(event for event in command.first_use() if isinstance(event, ConversationCleared))
         with application.reading(command.conversation_id, event.version - 1) as live:

@@ -231,12 +231,14 @@ class ConversationStore:
         reused_ids: ReusedIds | None = None,
         expected_version: int | None = None,
         records: Iterable[Record] = (),
+        expected_records: int | None = None,
     ) -> WriteBackResult:
         """The resumed run's write (RT-TOOL-7.2): appends, and delivers what is held, then `artifacts`.
 
         All in one transaction, on the last assistant message given. If that message repeats what is known,
         or none is given, nothing is delivered, and those artifacts are held that no earlier try brought.
-        `records` are kept as by `append`. Raises what that raises; nothing was taken then.
+        `records` and `expected_records` are as in `append`. Raises what `append` raises; nothing was taken
+        then.
         """
         command = self._command(conversation_id, checked_id("execution_id", execution_id), turn_id, context)
         own = read_records(records)
@@ -258,7 +260,7 @@ class ConversationStore:
             )
             kept = keep(changes, own) if own else 0
 
-        changes = command.run(decide, expected_version=expected_version)
+        changes = command.run(decide, expected_version=expected_version, expected_records=expected_records)
         did = artifacts_of(command.first_use() if command.repeated else changes.events)
         if command.repeated:
             report = command.repeated_report(changes)
@@ -330,15 +332,17 @@ class ConversationStore:
         turn_id: str | None = None,
         context: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
+        expected_records: int | None = None,
     ) -> ClearResult:
         """Lets a conversation begin anew: its buffer is empty, and no call of before is known any more.
 
         Records of before are not shown any more. Entry numbers go on; what is held or in an open take stays,
-        as it belongs to executions. With nothing to forget nothing is recorded. Raises
-        `ConversationNotFound` and `IdempotencyConflict`.
+        as it belongs to executions. With nothing to forget nothing is recorded. `expected_records` is as in
+        `append`. Raises `ConversationNotFound`, `IdempotencyConflict` and `VersionConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
-        return cleared(self._application, command.keyed("clear", idempotency_key))
+        command.keyed("clear", idempotency_key)
+        return cleared(self._application, command, expected_records)
 
     def fork(
         self,
