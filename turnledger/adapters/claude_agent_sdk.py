@@ -56,7 +56,7 @@ log = logging.getLogger("turnledger")
 
 
 def conversation_of(key: Key) -> str:
-    """The conversation of a `SessionKey`: `claude-agent-sdk/<project>/<session>`, and a subagent's path behind that.
+    """The conversation of a `SessionKey`: `claude-agent-sdk/<project>/<session>`, a subagent's path behind.
 
     >>> conversation_of({"project_key": "-home-ann", "session_id": "s1", "subpath": "subagents/agent-7"})
     'claude-agent-sdk/-home-ann/s1/subagents/agent-7'
