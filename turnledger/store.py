@@ -231,12 +231,13 @@ class ConversationStore:
         reused_ids: ReusedIds | None = None,
         expected_version: int | None = None,
         records: Iterable[Record] = (),
+        expected_records: int | None = None,
     ) -> WriteBackResult:
         """The resumed run's write (RT-TOOL-7.2): appends, and delivers what is held, then `artifacts`.
 
         All in one transaction, on the last assistant message given. If that message repeats what is known,
         or none is given, nothing is delivered, and those artifacts are held that no earlier try brought.
-        `records` are kept as by `append`. Raises what that raises; nothing was taken then.
+        `records` and `expected_records` are those of `append`, as is what is raised; nothing was taken then.
         """
         command = self._command(conversation_id, checked_id("execution_id", execution_id), turn_id, context)
         own = read_records(records)
@@ -258,7 +259,7 @@ class ConversationStore:
             )
             kept = keep(changes, own) if own else 0
 
-        changes = command.run(decide, expected_version=expected_version)
+        changes = command.run(decide, expected_version=expected_version, expected_records=expected_records)
         did = artifacts_of(command.first_use() if command.repeated else changes.events)
         if command.repeated:
             report = command.repeated_report(changes)
