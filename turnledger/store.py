@@ -302,6 +302,8 @@ class ConversationStore:
         conversation_id: str,
         entry: int | None = None,
         *,
+        instead: Any = (),
+        expected_version: int | None = None,
         turn_id: str | None = None,
         context: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -313,12 +315,14 @@ class ConversationStore:
         appended, and a call whose result was taken back is open again. With a turn go the results in the
         buffer that no other turn there declares, in the same transaction, so that no orphan is left: the
         results first, an event each. What was delivered on it stays delivered. An empty buffer has nothing to
-        take: nothing is recorded, and `entry` is None. Raises `EntryNotFound` for what is not in the buffer,
-        `ConversationNotFound` and `IdempotencyConflict`.
+        take: nothing is recorded, and `entry` is None. `instead` are messages to append in the same
+        transaction. Raises `EntryNotFound` for what is not in the buffer, `ConversationNotFound`,
+        `InvalidMessage`, `VersionConflict` and `IdempotencyConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
         number = checked_entry(entry)
-        return retracted(self._application, command.keyed("retract", idempotency_key, [number]), number)
+        command.given(instead).keyed("retract", idempotency_key, [number])
+        return retracted(self._application, command, number, self._mode(None), expected_version)
 
     def clear(
         self,

@@ -10,7 +10,10 @@ import pytest
 from tests.judges.official import library
 
 PAGE = (Path(__file__).parents[3] / "docs" / "adapters.md").read_text()
-NEEDED = ("google.adk", "agent_framework", "langchain", "opentelemetry.sdk", "llama_index.core", "strands")
+NEEDED = (
+    *("agents", "google.adk", "agent_framework", "langchain", "llama_index.core", "strands"),
+    "opentelemetry.sdk",
+)
 SECTIONS = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 SNIPPETS = [
     (title, code) for title, text in SECTIONS for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
