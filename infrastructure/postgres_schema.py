@@ -5,7 +5,7 @@ Conversation ids are compared by their bytes, as everywhere else, whatever the d
 """
 
 from turnledger.domain.errors import NewerLog, NotAStore, StoreNotFound
-from turnledger.infrastructure.log import FORMAT
+from turnledger.infrastructure.log import FORMAT, IS_LISTED
 from turnledger.infrastructure.postgres_connections import Loan
 from turnledger.infrastructure.postgres_location import PostgresLocation
 
@@ -25,6 +25,7 @@ CREATE TABLE {schema}.stored_events (
     originator_id text COLLATE "C" NOT NULL, originator_version bigint NOT NULL, topic text, state bytea,
     notification_id bigserial, PRIMARY KEY (originator_id, originator_version));
 CREATE UNIQUE INDEX stored_events_notification_id_idx ON {schema}.stored_events (notification_id);
+CREATE INDEX stored_events_listed_idx ON {schema}.stored_events (originator_id) WHERE {is_listed};
 CREATE TABLE {schema}.turnledger_format (format integer NOT NULL);
 INSERT INTO {schema}.turnledger_format VALUES ({format})
 """
@@ -103,6 +104,7 @@ def make(loan: Loan, location: PostgresLocation, order_lock: int) -> None:
         "conversations": CONVERSATIONS,
         "log": LOG,
         "format": FORMAT,
+        "is_listed": IS_LISTED,
     }
     with loan.transaction():
         loan.asked("SELECT pg_advisory_xact_lock(%s, 0)", (MAKING,))

@@ -26,6 +26,7 @@ from turnledger.infrastructure.read_models.comparing import ReadModelsReport, br
 from turnledger.infrastructure.read_models.file import Mark, ReadModelFile
 from turnledger.infrastructure.read_models.searching import Search, SearchHit, conversations_saying
 from turnledger.infrastructure.read_models.statistics import Statistics, statistics
+from turnledger.infrastructure.read_models.waiting import Waiting, waiting
 from turnledger.infrastructure.reading import ConversationSummary
 
 LOOKS_EVERY_S = 60.0
@@ -173,6 +174,15 @@ class ReadModels:
         words that begin so; evicted messages too. Without a letter or digit in the words there are none."""
         with self._file.errors():
             return conversations_saying(self._file.database, saying, after, limit)
+
+    def waiting(self, *kinds: Waiting) -> list[str]:
+        """The ids of conversations in which something waits, as far as these have followed: "call",
+        "placeholder", "held" or "take", or any of them. Damaged ones too, which may hide something.
+
+        `store.open_calls(models.waiting())` reads these alone, where without it reads every conversation.
+        """
+        with self._file.errors():
+            return waiting(self._file.connection, kinds)
 
     def statistics(self) -> Statistics:
         """What there is, counted."""
