@@ -72,7 +72,7 @@ class EntryRows:
         fold.row["entries"] += 1
         if position >= fold.settled.entries:
             fold.moved = True
-        elif self._places.heal(fold, event.turn_entry, position):
+        elif self._places.heal(fold, event.turn_entry):
             fold.settled = fold.settled._replace(entries=fold.settled.entries + 1)
         else:
             fold.unsettle()

@@ -16,12 +16,13 @@ from turnledger.projections.placing import Settled, placed, placed_turn
 _BEHIND = "SELECT entry_id FROM entries WHERE conversation_id = ?1 AND position >= ?2"
 _END = 2**62
 _OWNED = "SELECT call_id FROM calls WHERE entry_id = ?1"
-_OTHERS = (
-    f"SELECT 1 FROM entries WHERE conversation_id = ?2 AND call_id IN ({_OWNED})"
-    " AND +position NOT BETWEEN ?3 AND ?4"
-    " UNION ALL SELECT 1 FROM calls JOIN entries USING (entry_id)"
-    f" WHERE calls.conversation_id = ?2 AND calls.call_id IN ({_OWNED})"
-    " AND calls.entry_id != ?1 AND position IS NOT NULL LIMIT 1"
+_ANSWERS = (
+    "SELECT MIN(position), MAX(position), COUNT(position) FROM entries"
+    f" WHERE conversation_id = ?2 AND call_id IN ({_OWNED})"
+)
+_ALSO_DECLARED = (
+    "SELECT 1 FROM calls JOIN entries USING (entry_id) WHERE calls.conversation_id = ?2"
+    f" AND calls.call_id IN ({_OWNED}) AND calls.entry_id != ?1 AND position IS NOT NULL LIMIT 1"
 )
 
 
@@ -55,10 +56,10 @@ class Places:
         self._write(rows, found.places)
         fold.settled, fold.sent_systems = found.settled, found.systems
 
-    def heal(self, fold: Fold, turn_entry: int, position: int) -> bool:
-        """Places a turn that is settled anew, whose call was healed just now, at this position.
+    def heal(self, fold: Fold, turn_entry: int) -> bool:
+        """Places a turn that is settled anew, with its results, one of which is a heal just now.
 
-        False where more than the turn and the results behind it has to do with its calls.
+        False where more than the turn and the results right behind it has to do with its calls.
         """
         turn = self._connection.execute(
             "SELECT entry_id, position, sendable_position FROM entries WHERE conversation_id = ?"
@@ -67,13 +68,15 @@ class Places:
         ).fetchone()
         if turn is None:
             return False
-        others = (turn[0], fold.conversation_id, turn[1], position)
-        if self._connection.execute(_OTHERS, others).fetchone():
+        entry_id, position, place = turn
+        owned = (entry_id, fold.conversation_id)
+        first, last, count = self._connection.execute(_ANSWERS, owned).fetchone()
+        if not count or first <= position or last != position + count:
             return False
-        rows = self._rows(fold, turn[1], position + 1)
-        if any(row.stored["role"] != "tool" for row in rows[1:]):
+        if self._connection.execute(_ALSO_DECLARED, owned).fetchone():
             return False
-        self._write(rows, placed_turn([row.stored for row in rows], turn[1], turn[2]))
+        rows = self._rows(fold, position, last + 1)
+        self._write(rows, placed_turn([row.stored for row in rows], position, place))
         return True
 
     def _write(self, rows: Sequence[_Row], places: Mapping[int, int]) -> None:
