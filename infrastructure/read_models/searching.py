@@ -10,12 +10,15 @@ from uuid import uuid4
 from sqlite_utils import Database
 
 from turnledger.domain.errors import InvalidArgument
+from turnledger.domain.identifiers import checked_optional_id
 from turnledger.domain.messages import ROLES
+from turnledger.domain.values import scrubbed
 from turnledger.infrastructure.read_models.schema import ENTRY_STATES
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.infrastructure.reading import ConversationSummary
 
 SNIPPET_WORDS = 24
+LIMIT_MAX = 2**62
 _BEGINNING = re.compile(r'\*"(?= |$)')
 _COLUMNS = {
     "entries": "found.conversation_id, found.version, found.time, found.role, found.entry, found.position,"
@@ -62,8 +65,13 @@ class Search:
     limit: int = 20
 
     def __post_init__(self) -> None:
-        if not any(character.isalnum() for character in self.words):
+        if not isinstance(self.words, str) or not any(character.isalnum() for character in self.words):
             raise InvalidArgument("give words to search for")
+        if self.of not in _KEYS:
+            raise InvalidArgument(f"of must be one of {', '.join(_KEYS)}, not {self.of!r}")
+        if not isinstance(self.limit, int) or isinstance(self.limit, bool) or self.limit < 1:
+            raise InvalidArgument(f"limit must be a whole number from 1 up, not {self.limit!r}")
+        checked_optional_id("conversation_id", self.conversation_id)
         if self.of == "events" and (self.role or self.tool or self.state):
             raise InvalidArgument("events have no role, tool or state: search entries by these")
         for name, value, known in (("role", self.role, ROLES), ("state", self.state, ENTRY_STATES)):
@@ -84,7 +92,7 @@ class Search:
             f"SELECT {_COLUMNS[self.of]}, snippet({fts}, -1, ?, ?, '…', {SNIPPET_WORDS})"
             f" FROM {fts} JOIN {self.of} AS found ON found.{key} = {fts}.rowid"
             f" WHERE {fts} MATCH ?{where} ORDER BY {order} LIMIT ?",
-            (begin, end, query_of(database, self.words), *conditions.values(), self.limit),
+            (begin, end, query_of(database, self.words), *conditions.values(), min(self.limit, LIMIT_MAX)),
         )
         return [_hit(row, begin, end) for row in found]
 
@@ -101,12 +109,12 @@ class Search:
             yield "found.time <= ?", utc(self.until)
         if self.tool is not None:
             declared = "SELECT name FROM calls WHERE calls.entry_id = found.entry_id"
-            yield f"? IN (SELECT found.name UNION ALL {declared})", self.tool
+            yield f"? IN (SELECT found.name UNION ALL {declared})", scrubbed(self.tool)
 
 
 def query_of(database: Database, words: str, *, beginnings: bool = False) -> str:
     """Words as FTS5 takes them, whatever characters they hold; with `beginnings` each may go on."""
-    quoted = _BEGINNING.sub('"*', database.quote_fts(words.replace("\0", " ")))
+    quoted = _BEGINNING.sub('"*', database.quote_fts(scrubbed(words).replace("\0", " ")))
     return re.sub(r'"(?= |$)', '"*', quoted) if beginnings else quoted
 
 
@@ -121,7 +129,7 @@ def conversations_saying(
         " WHERE conversation_id > ?1 AND (instr(lower(conversation_id), lower(?2)) OR conversation_id IN ("
         "SELECT conversation_id FROM entries WHERE entry_id IN ("
         "SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?3))) ORDER BY conversation_id LIMIT ?4",
-        (after or "", words.strip(), query_of(database, words, beginnings=True), limit),
+        (after or "", scrubbed(words).strip(), query_of(database, words, beginnings=True), limit),
     )
     return [
         ConversationSummary(found_id, version, entries, _moment(first), _moment(last))

@@ -458,6 +458,15 @@ class TestPasswords:
             store.close()
         self.clean(caplog.text, *[warning.message for warning in recwarn])
 
+    @pytest.mark.parametrize(
+        "given", ["zq7@xk9", "zq7/xk9", "zq7@xk9/y", "zq7@y?xk9", "zq7?xk9", "zq7/y@xk9"]
+    )
+    def test_a_password_that_is_not_escaped_is_not_taken_for_a_host_and_told(self, given: str) -> None:
+        with pytest.raises(InvalidArgument, match="%40") as caught:
+            ConversationStore(f"postgresql://bob:{given}@127.0.0.1:1/postgres", timeout_s=0.1)
+        for half in ("zq7", "xk9"):
+            assert half not in str(caught.value)
+
     def test_no_repr_of_an_open_store_or_of_its_parts_shows_a_password(self) -> None:
         server = need_server()
         told = quote(PASSWORD, safe="")
