@@ -69,7 +69,8 @@ def timeless(line: str) -> str:
 
 
 def test_the_commands_print_what_it_says_that_they_print(tmp_path: Path) -> None:
-    (block,) = [block for block in blocks("console") if "TURNLEDGER_STORE" in block]
+    block = "".join(b for b in blocks("console") if "TURNLEDGER_STORE" in b or "sqlite-utils" in b)
+    assert block.count("$ ") > 12
     script = "".join(f"{command}\necho '#####'\n" for command, _ in session(block))
     scripts = str(Path(sys.executable).parent)
     done = subprocess.run(
@@ -81,7 +82,8 @@ def test_the_commands_print_what_it_says_that_they_print(tmp_path: Path) -> None
         encoding="utf-8",
         check=True,
     )
-    printed = [part.strip("\n") for part in done.stdout.split("#####\n")]
+    said = done.stdout.replace(f"{tmp_path}{os.sep}", "")
+    printed = [part.strip("\n") for part in said.split("#####\n")]
     for (command, expected), output in zip(session(block), printed, strict=False):
         assert [timeless(line) for line in output.splitlines()] == [timeless(line) for line in expected], (
             command
