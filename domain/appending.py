@@ -32,7 +32,8 @@ class AppendResult:
     replacement are 0 each). `entries` has for each message its entry's number, or None where it was dropped.
     `healed` and `replaced` are call ids; `duplicates` the indexes of dropped messages, `differing` those of
     them that were not equal to what they repeat; `renamed` holds (index, original id, id recorded);
-    `evicted` are entry numbers. `repeated` says that the idempotency key had been used before.
+    `evicted` are entry numbers; `records` is how many records were kept, those left out whose key was known.
+    `repeated` says that the idempotency key had been used before.
     """
 
     conversation_id: str
@@ -47,6 +48,7 @@ class AppendResult:
     renamed: tuple[tuple[int, str, str], ...] = ()
     evicted: tuple[int, ...] = ()
     repeated: bool = False
+    records: int = 0
 
     @property
     def appended_any(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from turnledger.domain.messages import arguments_of_call, id_of_call, name_of_call, original_id_of
-from turnledger.domain.overlay import Overlay, adopt
+from turnledger.domain.overlay import Overlay, adopt, empty
 from turnledger.domain.values import canonical, likeness, parsed
 
 ReusedIds = Literal["compare", "drop", "distinct"]
@@ -114,6 +114,43 @@ class Ledger:
         self.answers[call_id] = answer
         if original_id:
             self.originals.setdefault(original_id, False)
+
+    def forget_turn(self, turn: int, call_ids: Sequence[str]) -> None:
+        """Takes a turn's calls out; a name that the log has used stays used, for `fresh_id`."""
+        for call_id in call_ids:
+            for call in [call for call in self.bearing.get(call_id, ()) if call.turn == turn]:
+                for name in (call.call_id, call.original_id):
+                    if name:
+                        self._unbear(name, turn)
+
+    def _unbear(self, name: str, turn: int) -> None:
+        left = tuple(call for call in self.bearing.get(name, ()) if call.turn != turn)
+        if left:
+            self.bearing[name] = left
+        else:
+            self.bearing.pop(name, None)
+        self.originals[name] = any(call.call_id != name for call in left)
+
+    def forget_answer(self, call_id: str, entry: int) -> None:
+        """Takes the answer of an entry out: its call, if there is one, is open again."""
+        answer = self.answers.get(call_id)
+        if answer is not None and answer.entry == entry:
+            del self.answers[call_id]
+            self.originals.setdefault(call_id, False)
+
+    def forget_all(self) -> None:
+        """Takes everything out; what names were used is kept, for `fresh_id`."""
+        for name in self.bearing:
+            self.originals[name] = False
+        for name in self.answers:
+            self.originals.setdefault(name, False)
+        empty(self.bearing)
+        empty(self.answers)
+        self.newest_turn = None
+
+    def declared(self, call_id: str) -> list[Declaration]:
+        """The declarations of a call under its own id, the first first."""
+        return [call for call in self.bearing.get(call_id, ()) if call.call_id == call_id]
 
     def is_open(self, call_id: str) -> bool:
         return call_id not in self.answers

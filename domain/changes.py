@@ -8,10 +8,12 @@ from turnledger.domain.conversation import Conversation
 from turnledger.domain.events import (
     BEGINNINGS,
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     Envelope,
     MessageAppended,
     SummaryInserted,
@@ -56,6 +58,8 @@ class Changes:
     @property
     def count(self) -> int:
         """The number of entries that the buffer has behind the events so far."""
+        if any(isinstance(event, ConversationCleared) for event in self.events):
+            return 0
         return self._count + sum(map(_added_by, self.events))
 
     @property
@@ -124,6 +128,8 @@ def _added_by(event: DomainEvent) -> int:
             return 1
         case EntriesEvicted():
             return -len(event.evicted)
+        case EntryRetracted():
+            return -1
         case ConversationForked():
             return len(event.buffer)
     return 0

@@ -5,7 +5,7 @@ kept here, only what tells two of them apart: the buffer with its contents is a 
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,17 +20,20 @@ from turnledger.domain.events import (
     ArtifactsTaken,
     CallHealed,
     CarriedEntry,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     RequestRecorded,
     SummaryInserted,
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
-from turnledger.domain.overlay import Overlay, adopt
+from turnledger.domain.overlay import Overlay, adopt, backwards, empty
 from turnledger.domain.positions import position_of
 from turnledger.domain.values import likeness
 
@@ -83,6 +86,9 @@ class Conversation:
     shelf: Shelf = field(default_factory=Shelf)
     keys: "OrderedDict[str, KeyUse]" = field(default_factory=OrderedDict)
     requests: int = 0
+    record_keys: MutableMapping[tuple[str, str], int] = field(default_factory=dict)
+    records: int = 0
+    records_version: int = 0
     shares_shelf: bool = False
 
     def draft(self) -> "Conversation":
@@ -103,6 +109,9 @@ class Conversation:
             self.calls.draft(),
             self.shelf,
             requests=self.requests,
+            record_keys=Overlay(self.record_keys),
+            records=self.records,
+            records_version=self.records_version,
             shares_shelf=True,
         )
 
@@ -114,6 +123,8 @@ class Conversation:
         adopt(self.entries, draft.entries)
         self.open_calls = draft.open_calls
         self.requests = draft.requests
+        adopt(self.record_keys, draft.record_keys)
+        self.records, self.records_version = draft.records, draft.records_version
         self.calls.adopt(draft.calls)
         if not draft.shares_shelf:
             self.shelf.adopt(draft.shelf)
@@ -204,6 +215,60 @@ class Conversation:
         self.buffer.insert(position_of(event.behind, self.buffer) + 1 if event.behind else 0, event.entry)
         self.entries[event.entry] = EntryFacts(event.role, summary=True)
 
+    def _retracted(self, event: EntryRetracted) -> None:
+        """What the entry declared or answered is unknown; the newest user entry and turn are those known."""
+        self._changed(event)
+        self.records_version = event.version
+        del self.buffer[position_of(event.entry, self.buffer)]
+        facts = self.entries.pop(event.entry)
+        if facts.role == "tool":
+            for answered in facts.call_ids:
+                self.calls.forget_answer(answered, event.entry)
+        else:
+            self.calls.forget_turn(event.entry, facts.call_ids)
+        self._reopen(facts.call_ids)
+        if event.entry == self.newest_user:
+            self.newest_user = self._newest(lambda facts: facts.role == "user")
+        if event.entry == self.calls.newest_turn:
+            self.calls.newest_turn = self._newest(lambda facts: facts.role != "tool")
+
+    def _reopen(self, call_ids: Sequence[str]) -> None:
+        """Finds anew which of these calls are open, and since which turn; in the order of declaration."""
+        for known in call_ids:
+            self.open_calls.pop(known, None)
+            turns = [call.turn for call in self.calls.declared(known) if self.stands(call.turn)]
+            if turns and self.calls.is_open(known):
+                self.open_calls[known] = turns[0]
+        self.open_calls = dict(sorted(self.open_calls.items(), key=self._place_of_call))
+
+    def _place_of_call(self, open_call: tuple[str, int]) -> tuple[int, int]:
+        declared, turn = open_call
+        return turn, next(call.place for call in self.calls.declared(declared) if call.turn == turn)
+
+    def _newest(self, is_one: Callable[[EntryFacts], bool]) -> int | None:
+        """The newest such entry that is known, in the buffer or not; a summary is none."""
+        found = ((entry, self.entries[entry]) for entry in backwards(self.entries))
+        return next((entry for entry, facts in found if is_one(facts) and not facts.summary), None)
+
+    def stands(self, entry: int) -> bool:
+        """Whether an entry is in the buffer."""
+        facts = self.entries.get(entry)
+        return facts is not None and not facts.evicted
+
+    def _cleared(self, event: ConversationCleared) -> None:
+        self._changed(event)
+        self.records_version = event.version
+        self.buffer, self.open_calls, self.newest_user, self.records = [], {}, None, 0
+        self.calls.forget_all()
+        empty(self.entries)
+        empty(self.record_keys)
+
+    def _kept(self, event: RecordKept) -> None:
+        self.records += 1
+        self.records_version = event.version
+        if event.key is not None:
+            self.record_keys[event.kind, event.key] = event.version
+
     def _forked(self, event: ConversationForked) -> None:
         self._changed(event)
         self.window = event.window
@@ -264,4 +329,7 @@ _EVOLVERS: dict[type[DomainEvent], Any] = {
     SummaryInserted: Conversation._summarized,
     RequestRecorded: Conversation._requested,
     ConversationForked: Conversation._forked,
+    EntryRetracted: Conversation._retracted,
+    ConversationCleared: Conversation._cleared,
+    RecordKept: Conversation._kept,
 }

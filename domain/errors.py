@@ -30,7 +30,8 @@ class IdempotencyConflict(TurnledgerError, ValueError):
 
 
 class VersionConflict(TurnledgerError, RuntimeError):
-    """The buffer has changed since `expected_version`: read it again and decide again."""
+    """The buffer has changed since `expected_version`, or what is recorded beside it since
+    `expected_records`: read it again and decide again."""
 
 
 class VersionNotFound(TurnledgerError, LookupError):
@@ -47,6 +48,10 @@ class ConversationNotFound(TurnledgerError, LookupError):
 
 class ConversationExists(TurnledgerError, ValueError):
     """There is a conversation of that id already: give the fork another."""
+
+
+class EntryNotFound(TurnledgerError, LookupError):
+    """No entry of that number is in the buffer: it has left that, or there never was one."""
 
 
 class RequestNotFound(TurnledgerError, LookupError):

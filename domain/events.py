@@ -287,6 +287,35 @@ class ConversationForked(DomainEvent):
     delivered: list[CarriedDelivery] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRetracted(DomainEvent):
+    """An entry was taken back: it left the buffer, and what it declared or answered is not known any more."""
+
+    TOPIC: ClassVar[str] = "turnledger.EntryRetracted"
+
+    entry: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationCleared(DomainEvent):
+    """The conversation begins anew: its buffer is empty, no call and no record of before is known. Entry
+    numbers go on; what is held or in an open take stays."""
+
+    TOPIC: ClassVar[str] = "turnledger.ConversationCleared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordKept(DomainEvent):
+    """What an ecosystem has beside the messages was kept as it was given, in no buffer and no list that is
+    sent: `kind` says whose it is, `key` which one, where it has a key."""
+
+    TOPIC: ClassVar[str] = "turnledger.RecordKept"
+
+    kind: str
+    key: str | None = None
+    record: Any = None
+
+
 BEGINNINGS = (ConversationStarted, ConversationForked)
 """What the first event of a conversation can be, and no other event."""
 
@@ -304,5 +333,8 @@ EVENT_CLASSES: tuple[type[DomainEvent], ...] = (
     SummaryInserted,
     RequestRecorded,
     ConversationForked,
+    EntryRetracted,
+    ConversationCleared,
+    RecordKept,
 )
 TOPICS: Mapping[str, type[DomainEvent]] = {cls.TOPIC: cls for cls in EVENT_CLASSES}

@@ -44,11 +44,14 @@ def input_digest(
     execution_id: str | None,
     turn_id: str | None,
     messages: list[Message],
-    artifacts: list[Any],
+    others: list[Any],
 ) -> str:
-    """What tells two uses of an idempotency key apart: the operation and its input, as kept."""
+    """What tells two uses of an idempotency key apart: the operation and its input, as kept.
+
+    `others` is what it has beside messages: artifacts, records, an entry's number.
+    """
     given = [(m.role, _sorted(m.content), _sorted(m.metadata)) for m in messages]
-    return digest(json_text([operation, execution_id, turn_id, given, _sorted(artifacts)]))
+    return digest(json_text([operation, execution_id, turn_id, given, _sorted(others)]))
 
 
 def _sorted(value: Any) -> Any:

@@ -2,41 +2,74 @@
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+_GONE: Any = object()
 
 
 class Overlay(MutableMapping[Key, Value]):
-    """What is set here shows here alone; all else is what the map below has. Nothing can be deleted."""
+    """What is set or deleted here shows here alone; all else is what the map below has."""
 
-    __slots__ = ("below", "changed")
+    __slots__ = ("below", "changed", "deletes")
 
     def __init__(self, below: Mapping[Key, Value]) -> None:
         self.below = below
         self.changed: dict[Key, Value] = {}
+        self.deletes = False
 
     def __getitem__(self, key: Key) -> Value:
-        return self.changed[key] if key in self.changed else self.below[key]
+        if key not in self.changed:
+            return self.below[key]
+        value = self.changed[key]
+        if value is _GONE:
+            raise KeyError(key)
+        return value
 
     def __contains__(self, key: object) -> bool:
-        return key in self.changed or key in self.below
+        if key in self.changed:
+            return self.changed[key] is not _GONE
+        return key in self.below
 
     def __setitem__(self, key: Key, value: Value) -> None:
         self.changed[key] = value
 
     def __delitem__(self, key: Key) -> None:
-        raise TypeError("an overlay cannot delete what the map below it has")
+        if key not in self:
+            raise KeyError(key)
+        self.changed[key] = _GONE
+        self.deletes = True
 
     def __iter__(self) -> Iterator[Key]:
-        return chain(self.below, (key for key in self.changed if key not in self.below))
+        both = chain(self.below, (key for key in self.changed if key not in self.below))
+        return (key for key in both if key in self) if self.deletes else both
 
     def __len__(self) -> int:
+        if self.deletes:
+            return sum(1 for _ in self)
         return len(self.below) + sum(key not in self.below for key in self.changed)
 
 
 def adopt(original: MutableMapping[Key, Value], draft: MutableMapping[Key, Value]) -> None:
-    """Takes over what was set in an overlay of this map."""
+    """Takes over what was set and deleted in an overlay of this map."""
     if isinstance(draft, Overlay):
         original.update(draft.changed)
+        if draft.deletes:
+            for key in [key for key, value in draft.changed.items() if value is _GONE]:
+                del original[key]
+
+
+def backwards(mapping: Mapping[Key, Value]) -> Iterator[Key]:
+    """The keys of a dict, or of an overlay of one, those set first last."""
+    if not isinstance(mapping, Overlay):
+        yield from reversed(dict(mapping) if not isinstance(mapping, dict) else mapping)
+        return
+    yield from (key for key in reversed(mapping.changed) if key not in mapping.below and key in mapping)
+    yield from (key for key in backwards(mapping.below) if key in mapping)
+
+
+def empty(mapping: MutableMapping[Any, Any]) -> None:
+    """Deletes everything."""
+    for key in list(mapping):
+        del mapping[key]

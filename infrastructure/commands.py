@@ -27,6 +27,7 @@ from turnledger.domain.events import (
     DomainEvent,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
 )
 from turnledger.domain.identifiers import checked_context, checked_id, checked_optional_id, input_digest
 from turnledger.domain.messages import Message, as_messages, read_message
@@ -87,12 +88,16 @@ class Command:
         self.artifacts = [read_artifact(artifact) for artifact in artifacts]
         return self
 
-    def keyed(self, operation: str, key: str | None) -> "Command":
-        """Gives the call its idempotency key, if it has one; call it when the input is in."""
+    def keyed(self, operation: str, key: str | None, others: Iterable[Any] = ()) -> "Command":
+        """Gives the call its idempotency key, if it has one; call it when the input is in.
+
+        `others` is what it has of that beside messages and artifacts.
+        """
         self.key = checked_optional_id("idempotency_key", key)
         if self.key is not None:
             artifacts = [a if isinstance(a, dict) else a.model_dump() for a in self.artifacts]
-            self.digest = input_digest(operation, self.execution_id, self.turn_id, self.messages, artifacts)
+            given = [*artifacts, *others]
+            self.digest = input_digest(operation, self.execution_id, self.turn_id, self.messages, given)
         return self
 
     def run(
@@ -100,10 +105,12 @@ class Command:
         decide: Callable[[Changes], None],
         *,
         expected_version: int | None = None,
+        expected_records: int | None = None,
         must_exist: bool = False,
     ) -> Changes:
         """Records what `decide` records, or nothing where the key was used before: `repeated` says so."""
-        _check_expected(expected_version)
+        _check_expected("expected_version", expected_version)
+        _check_expected("expected_records", expected_records)
 
         def attempt(conversation: Conversation) -> Changes:
             if must_exist and not conversation.version:
@@ -112,6 +119,7 @@ class Command:
             self.repeated = self._earlier_use(conversation)
             if self.repeated is None:
                 self._refuse_stale(conversation, expected_version)
+                self._refuse_stale_records(conversation, expected_records)
                 decide(changes)
             return changes
 
@@ -147,6 +155,14 @@ class Command:
                 f"{conversation.buffer_version}, not {expected_version}: read it again and decide again"
             )
 
+    def _refuse_stale_records(self, conversation: Conversation, expected_records: int | None) -> None:
+        known = conversation.records_version
+        if expected_records is not None and not known <= expected_records <= conversation.version:
+            raise VersionConflict(
+                f"the records of conversation {self.conversation_id!r} are those of version {known}, not "
+                f"{expected_records}: read them again and decide again"
+            )
+
     def new_ids(self, changes: Changes) -> Callable[[], str]:
         """Ids for artifacts and takes that this conversation does not use yet."""
         issued: set[str] = set()
@@ -180,7 +196,8 @@ class Command:
     def repeated_report(self, changes: Changes) -> dict[str, Any]:
         """The fields of an `AppendResult` for a key used before: what the log shows of its first use."""
         entries: list[int | None] = [None] * len(self.messages)
-        for event in self.first_use():
+        first_use = self.first_use()
+        for event in first_use:
             if isinstance(event, MessageAppended | PlaceholderReplaced):
                 entries[event.index] = event.entry
         return {
@@ -190,6 +207,7 @@ class Command:
             "appended": 0,
             "entries": tuple(entries),
             "repeated": True,
+            "records": sum(isinstance(event, RecordKept) for event in first_use),
         }
 
 
@@ -255,11 +273,9 @@ def aware(what: str, value: Any) -> datetime:
         return FIRST_MOMENT if value.year == 1 else LAST_MOMENT
 
 
-def _check_expected(expected_version: Any) -> None:
-    if expected_version is not None and (
-        not isinstance(expected_version, int) or isinstance(expected_version, bool) or expected_version < 0
-    ):
-        raise InvalidArgument("expected_version must be a version: a whole number from 0 up")
+def _check_expected(what: str, version: Any) -> None:
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 0):
+        raise InvalidArgument(f"{what} must be a version: a whole number from 0 up")
 
 
 def checked_reused_ids(value: Any) -> ReusedIds:

@@ -134,14 +134,14 @@ class Log(Protocol):
     def version(self, conversation_id: str) -> int:
         """The version of a conversation, 0 for none."""
 
-    def rows_of(self, conversation_id: str, topic: str) -> list[StoredEvent]:
-        """The rows of a conversation that have one topic, in order."""
+    def rows_of(self, conversation_id: str, topic: str, *, after: int = 0) -> list[StoredEvent]:
+        """The rows of a conversation behind version `after` that have one topic, in order."""
 
     def rows_saying(self, conversation_id: str, topics: Sequence[str], text: str) -> list[StoredEvent]:
         """The rows of these topics that may hold a text, and others: who asks looks into them."""
 
-    def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
-        """How many rows of these topics a conversation has."""
+    def counted(self, conversation_id: str, topics: Sequence[str], *, after: int = 0) -> int:
+        """How many rows of these topics a conversation has behind version `after`."""
 
     def row_bytes(self, conversation_id: str, to: int) -> tuple[int, int]:
         """How many rows there are up to a version, and their bytes."""

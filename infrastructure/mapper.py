@@ -22,10 +22,12 @@ from turnledger.domain.events import (
     DomainEvent,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     SummaryInserted,
 )
 from turnledger.domain.forking import refuse_oversized_fork
 from turnledger.domain.messages import ENCODED_BYTES_MAX, refuse_oversized
+from turnledger.domain.records import refuse_oversized_record
 
 _READERS: dict[str, TypeAdapter[DomainEvent]] = {topic: TypeAdapter(cls) for topic, cls in TOPICS.items()}
 
@@ -138,6 +140,8 @@ def _refuse_oversized(event: DomainEvent, encoded_bytes: int) -> None:
             refuse_oversized(0, encoded_bytes)
         case ConversationForked():
             refuse_oversized_fork(event, encoded_bytes)
+        case RecordKept():
+            refuse_oversized_record(event, encoded_bytes)
 
 
 def _of_another_schema(row: StoredEvent, failure: Exception | None = None) -> DomainEvent:

@@ -175,14 +175,14 @@ class ModuleLog:
         found = self._select(conversation_id, desc=True, limit=1)
         return found[0].originator_version if found else 0
 
-    def rows_of(self, conversation_id: str, topic: str) -> list[StoredEvent]:
-        return [row for row in self.rows(conversation_id) if row.topic == topic]
+    def rows_of(self, conversation_id: str, topic: str, *, after: int = 0) -> list[StoredEvent]:
+        return [row for row in self.rows(conversation_id, after=after) if row.topic == topic]
 
     def rows_saying(self, conversation_id: str, topics: Sequence[str], text: str) -> list[StoredEvent]:
         return [row for row in self.rows(conversation_id) if row.topic in topics]
 
-    def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
-        return len(self.rows_saying(conversation_id, topics, ""))
+    def counted(self, conversation_id: str, topics: Sequence[str], *, after: int = 0) -> int:
+        return sum(row.topic in topics for row in self.rows(conversation_id, after=after))
 
     def row_bytes(self, conversation_id: str, to: int) -> tuple[int, int]:
         rows = self.rows(conversation_id, to=to)

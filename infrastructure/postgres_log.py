@@ -84,11 +84,11 @@ class Log:
         )
         return found[0][0] or 0
 
-    def rows_of(self, conversation_id: str, topic: str) -> list[StoredEvent]:
+    def rows_of(self, conversation_id: str, topic: str, *, after: int = 0) -> list[StoredEvent]:
         found = self._loan.asked(
             f"SELECT originator_version, topic, state FROM {self._events} WHERE originator_id = %s"
-            " AND topic = %s ORDER BY originator_version",
-            (conversation_id, topic),
+            " AND topic = %s AND originator_version > %s ORDER BY originator_version",
+            (conversation_id, topic, after),
         )
         return _stored(conversation_id, found)
 
@@ -101,10 +101,11 @@ class Log:
         )
         return _stored(conversation_id, found)
 
-    def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
+    def counted(self, conversation_id: str, topics: Sequence[str], *, after: int = 0) -> int:
         found = self._loan.asked(
-            f"SELECT COUNT(*) FROM {self._events} WHERE originator_id = %s AND topic = ANY(%s)",
-            (conversation_id, list(topics)),
+            f"SELECT COUNT(*) FROM {self._events} WHERE originator_id = %s AND topic = ANY(%s)"
+            " AND originator_version > %s",
+            (conversation_id, list(topics), after),
         )
         return int(found[0][0])
 

@@ -18,9 +18,11 @@ from turnledger.domain.errors import (
 from turnledger.domain.events import (
     NO_PREVIOUS,
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     SummaryInserted,
 )
@@ -126,8 +128,11 @@ def summary(application: ConversationApplication, conversation_id: str) -> Conve
     try:
         with application.read_log() as rows:
             version = rows.version(conversation_id)
-            added = rows.counted(conversation_id, ADDING)
-            evictions = rows.rows_of(conversation_id, EntriesEvicted.TOPIC)
+            clearings = rows.rows_of(conversation_id, ConversationCleared.TOPIC)
+            begun = clearings[-1].originator_version if clearings else 0
+            added = rows.counted(conversation_id, ADDING, after=begun)
+            added -= rows.counted(conversation_id, (EntryRetracted.TOPIC,), after=begun)
+            evictions = rows.rows_of(conversation_id, EntriesEvicted.TOPIC, after=begun)
             ends = [*rows.rows(conversation_id, to=1), *rows.rows(conversation_id, after=version - 1)]
     except StoreDamaged as error:
         log.warning("conversation %r: %s", conversation_id, error)
@@ -135,7 +140,7 @@ def summary(application: ConversationApplication, conversation_id: str) -> Conve
     evicted = [_event_or_none(application, row) for row in evictions]
     found = {row.originator_version: event for row in ends if (event := _event_or_none(application, row))}
     first, last = found.get(1), found.get(version)
-    added += len(first.buffer) if isinstance(first, ConversationForked) else 0
+    added += len(first.buffer) if isinstance(first, ConversationForked) and not begun else 0
     return ConversationSummary(
         conversation_id,
         version,

@@ -239,12 +239,12 @@ class Log:
         )
         return found[0][0] or 0
 
-    def rows_of(self, conversation_id: str, topic: str) -> list[StoredEvent]:
-        """The rows of a conversation that have one topic, in order."""
+    def rows_of(self, conversation_id: str, topic: str, *, after: int = 0) -> list[StoredEvent]:
+        """The rows of a conversation behind version `after` that have one topic, in order."""
         found = self.execute(
             "SELECT originator_version, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
-            " AND topic = ? ORDER BY originator_version",
-            (conversation_id, topic),
+            " AND topic = ? AND originator_version > ? ORDER BY originator_version",
+            (conversation_id, topic, after),
         )
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, state in found]
 
@@ -258,12 +258,13 @@ class Log:
             (conversation_id, *topics, pattern_of(text)),
         )
 
-    def counted(self, conversation_id: str, topics: Sequence[str]) -> int:
-        """How many rows of these topics a conversation has."""
+    def counted(self, conversation_id: str, topics: Sequence[str], *, after: int = 0) -> int:
+        """How many rows of these topics a conversation has behind version `after`."""
         marks = ",".join("?" * len(topics))
         found = self.execute(
-            f"SELECT COUNT(*) FROM stored_events WHERE originator_id = ? AND topic IN ({marks})",
-            (conversation_id, *topics),
+            f"SELECT COUNT(*) FROM stored_events WHERE originator_id = ? AND topic IN ({marks})"
+            " AND originator_version > ?",
+            (conversation_id, *topics, after),
         )
         return int(found[0][0])
 

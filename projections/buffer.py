@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from turnledger.domain.events import (
     CallHealed,
     CarriedEntry,
+    ConversationCleared,
     ConversationForked,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     Envelope,
     MessageAppended,
     PlaceholderReplaced,
@@ -110,6 +112,15 @@ class BufferView:
         self._left.extend(event.evicted)
         self._order = [entry for entry in self._order if entry in self._rows]
 
+    def _retracted(self, event: EntryRetracted) -> None:
+        if self._rows.pop(event.entry, None) is not None:
+            self._left.append(event.entry)
+            del self._order[position_of(event.entry, self._order)]
+
+    def _cleared(self, event: ConversationCleared) -> None:
+        self._left.extend(self._order)
+        self._rows, self._order = {}, []
+
     def _inserted(self, event: SummaryInserted) -> None:
         self._add(event.envelope, event.entry, event.role, event.content, event.metadata)
         self._order.insert(position_of(event.behind, self._order) + 1 if event.behind else 0, event.entry)
@@ -175,20 +186,11 @@ class BufferView:
 
     def entries(self) -> list[Entry]:
         """The entries in order, the caller's to change."""
-        return [
-            Entry(
-                row.number,
-                position,
-                row.version,
-                datetime.fromisoformat(row.time),
-                row.turn_id,
-                row.execution_id,
-                row.role,
-                copied(row.content),
-                copied(row.metadata),
-            )
-            for position, row in enumerate(self.rows())
-        ]
+        return [_entry(row, position) for position, row in enumerate(self.rows())]
+
+    def entry(self, number: int) -> Entry:
+        """One entry, the caller's to change."""
+        return _entry(Row._make(self._rows[number]), position_of(number, self._order))
 
     def buffer(self) -> list[dict[str, Any]]:
         """The entries in the stored shape, the caller's to change."""
@@ -234,6 +236,20 @@ class BufferView:
             self._order = list(changes["order"])
 
 
+def _entry(row: Row, position: int) -> Entry:
+    return Entry(
+        row.number,
+        position,
+        row.version,
+        datetime.fromisoformat(row.time),
+        row.turn_id,
+        row.execution_id,
+        row.role,
+        copied(row.content),
+        copied(row.metadata),
+    )
+
+
 _APPLIED: dict[type[DomainEvent], Callable[[BufferView, Any], None]] = {
     MessageAppended: BufferView._appended,
     CallHealed: BufferView._healed,
@@ -241,4 +257,6 @@ _APPLIED: dict[type[DomainEvent], Callable[[BufferView, Any], None]] = {
     EntriesEvicted: BufferView._evicted,
     SummaryInserted: BufferView._inserted,
     ConversationForked: BufferView._forked,
+    EntryRetracted: BufferView._retracted,
+    ConversationCleared: BufferView._cleared,
 }

@@ -22,6 +22,7 @@ def _buffer(change: BufferChange) -> str:
         (change.moved, "moved back"),
         (change.replaced, "now holds the real result"),
         (change.evicted, "left"),
+        (change.retracted, "left for good"),
     ]
     told = [f"{entries_named(numbers)} {what}" for numbers, what in parts if numbers]
     return f"{_capital('; '.join(told))}." if told else ""

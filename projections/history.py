@@ -14,9 +14,11 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
     SummaryInserted,
@@ -32,17 +34,19 @@ class BufferChange:
     """What an event changed in the buffer, by entry numbers.
 
     `added` are new entries, in order of position; `replaced` are placeholders that became a real result where
-    they stood; `moved` are those that an insertion before them pushed back; `evicted` those that left, in the
-    order in which they stood (that the rest closes up behind them is not told).
+    they stood; `moved` are those that an insertion before them pushed back; `evicted` those that left, and
+    `retracted` those that were taken back or cleared away, in the order in which they stood (that the rest
+    closes up behind them is not told).
     """
 
     added: tuple[int, ...] = ()
     replaced: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
     evicted: tuple[int, ...] = ()
+    retracted: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.replaced or self.moved or self.evicted)
+        return bool(self.added or self.replaced or self.moved or self.evicted or self.retracted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +135,12 @@ class HistoryFold:
         before = self._sent or _Sent.of(self._view, self._buffer)
         if isinstance(event, PlaceholderReplaced):  # the view changes it where it stands
             before = before.kept()
+        stood = [row.number for row in self._buffer.rows()] if isinstance(event, ConversationCleared) else []
         self._view.apply(event)
         self._buffer.apply(event)
         self._sent = _Sent.of(self._view, self._buffer)
-        return HistoryRow(
-            event, self._buffer_change(event), _held_change(event), before.changed_to(self._sent)
-        )
+        change = BufferChange(retracted=tuple(stood)) if stood else self._buffer_change(event)
+        return HistoryRow(event, change, _held_change(event), before.changed_to(self._sent))
 
     def _buffer_change(self, event: DomainEvent) -> BufferChange:
         match event:
@@ -150,6 +154,8 @@ class HistoryFold:
                 return BufferChange(replaced=(event.entry,))
             case EntriesEvicted():
                 return BufferChange(evicted=tuple(event.evicted))
+            case EntryRetracted():
+                return BufferChange(retracted=(event.entry,))
         return BufferChange()
 
 

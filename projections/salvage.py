@@ -8,9 +8,11 @@ from typing import Any
 
 from turnledger.domain.events import (
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
     SummaryInserted,
@@ -43,6 +45,10 @@ def salvaged(events: Iterable[DomainEvent]) -> list[dict[str, Any]]:
             case EntriesEvicted():
                 gone = set(event.evicted)
                 order = [entry for entry in order if entry not in gone]
+            case EntryRetracted():
+                order = [entry for entry in order if entry != event.entry]
+            case ConversationCleared():
+                order = []
     return [entries[entry] for entry in order]
 
 

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from turnledger.domain.events import DomainEvent, EntriesEvicted, PlaceholderReplaced, SummaryInserted
+from turnledger.domain.events import (
+    ConversationCleared,
+    DomainEvent,
+    EntriesEvicted,
+    EntryRetracted,
+    PlaceholderReplaced,
+    SummaryInserted,
+)
 from turnledger.domain.pairing import Drop, Item, coerced, in_order, item_of
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.plain import PlainStretch
@@ -39,7 +46,7 @@ class SendableView:
 
     def apply(self, event: DomainEvent) -> None:
         """Sees to what an event changes before the end; call it before the buffer view has applied it."""
-        if isinstance(event, EntriesEvicted | SummaryInserted):
+        if isinstance(event, EntriesEvicted | SummaryInserted | EntryRetracted | ConversationCleared):
             self._forget()
         elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
             place = self._place_of.pop(event.entry)

@@ -16,12 +16,15 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     RequestRecorded,
     SummaryInserted,
 )
@@ -47,8 +50,8 @@ class TimelineLine:
     """One event as a person reads it.
 
     `kind` is one word for what happened: the role of a message that was appended, or `started`, `healed`,
-    `replaced`, `evicted`, `summary`, `forked`, `request`, `held`, `taken`, `delivered`, `put back`,
-    `discarded`. `text` says it by entries
+    `replaced`, `evicted`, `summary`, `forked`, `retracted`, `cleared`, `record`, `request`, `held`, `taken`,
+    `delivered`, `put back`, `discarded`. `text` says it by entries
     and ids, `quote` is the beginning of what was said (`characters` long in all), `detail` where it came
     from: turn, execution, key, context.
     """
@@ -129,6 +132,13 @@ class Timeline:
                 return "summary", f"entry {event.entry} ({event.role}) {place}, for what left", event.content
             case ConversationForked():
                 return "forked", self._forked(event), None
+            case EntryRetracted():
+                self._evicted.add(event.entry)
+                return "retracted", f"entry {event.entry} was taken back", None
+            case ConversationCleared():
+                return "cleared", "the conversation: it begins anew, with an empty buffer", None
+            case RecordKept():
+                return "record", _record(event), event.record
             case RequestRecorded():
                 return "request", _request(event), None
             case _:
@@ -229,6 +239,11 @@ def type_named(kind: str) -> str:
 def _why(event: EntriesEvicted) -> str:
     """A window closes behind other events of its call; what leaves for a summary is the first of its own."""
     return "a summary stands for them" if event.batch == event.version else "its window is full"
+
+
+def _record(event: RecordKept) -> str:
+    key = f", key {_id(event.key)}" if event.key is not None else ""
+    return f"of {_id(event.kind)}{key}"
 
 
 def _request(event: RequestRecorded) -> str:

@@ -141,6 +141,10 @@ class Model:
         self.version = 0
         self.buffer_version = 0
         self.dropped: list[str] = []
+        self.gone: list[Entry] = []
+        self.floor = 0
+        self.records: list[tuple[str, str | None, Any]] = []
+        self.records_version = 0
 
     def copy(self) -> "Model":
         return copy.deepcopy(self)
@@ -198,7 +202,7 @@ class Model:
         return report
 
     def _number(self) -> int:
-        return max((entry.number for entry in self.entries), default=0) + 1
+        return max([self.floor, *(entry.number for entry in self.entries + self.gone)]) + 1
 
     def _add(self, entry: Entry, report: Report, added: set[int]) -> None:
         entry.number = self._number()
@@ -240,9 +244,9 @@ class Model:
                 report.differing.append(index)
             return
         used = {call_id for call_id in incoming if call_id} | {call.original for call in entry.calls}
-        for call in before:
+        for call in before + [call for other in self.gone for call in other.calls]:
             used |= {call.id, call.original}
-        used |= {name for other in self.entries for name in (other.result_of, other.original)}
+        used |= {name for other in self.entries + self.gone for name in (other.result_of, other.original)}
         done: list[Call] = []
         for call in entry.calls:
             if call.id is not None and any(call.id in (other.id, other.original) for other in before + done):
@@ -413,10 +417,51 @@ class Model:
         self.recorded(2, buffer=True)
         return report
 
+    def retract(self, number: int | None) -> list[Entry]:
+        """The last entry of the buffer, or that one, and before it the results that only it declares."""
+        buffer = self.buffer()
+        if not buffer:
+            return []
+        entry = buffer[-1] if number is None else self._entry(number)
+        others = {call.id for other in buffer if other is not entry for call in other.calls}
+        own = {call.id for call in entry.calls} - others - {None}
+        results = [other for other in buffer if other.result_of in own]
+        gone = [*sorted(results, key=lambda other: other.number), entry]
+        for other in gone:
+            self._forget([other])
+            self.recorded(buffer=True)
+            self.records_version = self.version
+        return gone
+
+    def clear(self) -> int:
+        """All of it is forgotten, what had left the buffer too; how many entries stood there."""
+        count = len(self.buffer())
+        if self.entries or self.records:
+            self._forget(list(self.entries))
+            self.records = []
+            self.recorded(buffer=True)
+            self.records_version = self.version
+        return count
+
+    def _forget(self, entries: list[Entry]) -> None:
+        self.entries = [entry for entry in self.entries if entry not in entries]
+        self.gone += entries
+
+    def keep(self, records: list[tuple[str, str | None, Any]]) -> int:
+        before = len(self.records)
+        for kind, key, value in records:
+            if key is None or (kind, key) not in [(one[0], one[1]) for one in self.records]:
+                self.records.append((kind, key, value))
+                self.recorded()
+                self.records_version = self.version
+        return len(self.records) - before
+
     def fork(self) -> "Model":
         """What a fork begins with: nothing of artifacts comes along."""
         forked = self.copy()
         forked.artifacts, forked.takes, forked.brought = [], {}, []
+        forked.floor, forked.records_version = self._number() - 1, 0
+        forked.records, forked.gone = [], []
         forked.version = forked.buffer_version = 1
         return forked
 

@@ -93,6 +93,12 @@ class Given:
         message = user(summary) if isinstance(summary, str) else summary
         return self._doing(lambda: self.store.compact(CID, keep_last=keep_last, summary=message, **keys))
 
+    def retract(self, entry: Any = None, **keys: Any) -> "Given":
+        return self._doing(lambda: self.store.retract(CID, entry, **keys))
+
+    def clear(self, **keys: Any) -> "Given":
+        return self._doing(lambda: self.store.clear(CID, **keys))
+
     def take(self, execution: str = "e1") -> Any:
         self._doing(lambda: self.store.take(CID, execution))
         return self.outcome

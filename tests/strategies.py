@@ -4,6 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from turnledger import Record
+
 ODD_CHARACTERS = [
     "\ud800",
     "\udc8d",
@@ -206,7 +208,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
     for _ in range(draw(st.integers(1, 7))):
         methods = ["append", "append", "append", "hold", "write_back"]
         if any(method == "append" for method, _ in calls_made):
-            methods += ["compact", "record_request"]
+            methods += ["compact", "record_request", "retract", "retract", "clear", "keep"]
         method = draw(st.sampled_from(methods))
         given: dict[str, Any] = {}
         if method == "compact":
@@ -216,6 +218,17 @@ def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
             continue
         if method == "record_request":
             calls_made.append((method, {"provider": draw(st.sampled_from([None, "openai-chat"]))}))
+            continue
+        if method == "retract":
+            calls_made.append((method, {}))
+            continue
+        if method == "clear":
+            calls_made += [(method, {})] * draw(st.sampled_from([0, 0, 1]))
+            continue
+        if method == "keep":
+            keys = draw(st.lists(st.sampled_from([None, "1", "2"]), max_size=3))
+            records = [Record("k", key, draw(artifact_lists)) for key in keys]
+            calls_made.append(("append", {"messages": [], "records": records}))
             continue
         if method != "append":
             given["execution_id"] = draw(st.sampled_from(["e1", "e2"]))

@@ -1,17 +1,22 @@
 """What the tables of read models must hold, worked out from projections, events and the face."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+
+from pydantic_core import from_json
 
 from turnledger import (
     ArtifactsDelivered,
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     ConversationNotFound,
     ConversationStore,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
     ReadModels,
@@ -90,9 +95,10 @@ def assert_tables_show(models: ReadModels, store: ConversationStore, conversatio
         assert {row["call_id"] for row in waiting} == set(live.conversation.open_calls)
         requests = live.conversation.requests
     calls = rows(f"SELECT * FROM calls {where} AND state IN ('answered', 'healed')")
-    answers = dict(answers_of(events))
+    known = known_still(events)
+    answers = dict(answers_of(known))
     assert {c["call_id"]: (c["state"], c["answered_at"]) for c in calls} == {
-        declared: answers[declared] for declared in answers if declared in declared_in(events)
+        declared: answers[declared] for declared in answers if declared in declared_in(known)
     }
 
     held = rows(f"SELECT * FROM artifacts {where} AND place = 'held' ORDER BY execution_id, place_order")
@@ -114,6 +120,10 @@ def assert_tables_show(models: ReadModels, store: ConversationStore, conversatio
         (artifact_id, event.entry) for event in on_entries for artifact_id in event.delivered
     ]
     assert len(rows(f"SELECT * FROM requests {where}")) == requests
+    kept = rows(f"SELECT * FROM records {where} AND cleared_version IS NULL ORDER BY version")
+    assert [(row["kind"], row["key"], row["version"], from_json(row["value"])) for row in kept] == [
+        (one.kind, one.key, one.version, one.value) for one in store.records(conversation_id, at=at)
+    ]
     lines = rows(f"SELECT version, kind, text FROM events {where} ORDER BY version")
     assert [tuple(line.values()) for line in lines] == [
         (line.version, line.kind, line.text) for line in timeline(events)
@@ -131,8 +141,16 @@ def places_of(stored: list[dict[str, Any]]) -> dict[int, int]:
 
 
 def left(events: list[DomainEvent]) -> Iterator[tuple[int, str]]:
-    """Entries that are not in the buffer, with why."""
+    """Entries that are not in the buffer, with why; the last word on one counts."""
+    added: set[int] = set()
     for event in events:
+        added |= numbers_in(event)
+        if isinstance(event, EntryRetracted):
+            added.discard(event.entry)
+            yield event.entry, "retracted"
+        if isinstance(event, ConversationCleared):
+            yield from ((entry, "cleared") for entry in added)
+            added.clear()
         if isinstance(event, EntriesEvicted):
             for entry in event.evicted:
                 yield entry, "compacted" if event.batch == event.version else "evicted"
@@ -140,6 +158,32 @@ def left(events: list[DomainEvent]) -> Iterator[tuple[int, str]]:
             for carried in event.entries:
                 if carried.entry not in event.buffer:
                     yield carried.entry, "evicted"
+
+
+def numbers_in(event: DomainEvent) -> set[int]:
+    """The entries that an event added."""
+    if isinstance(event, ConversationForked):
+        return {carried.entry for carried in event.entries}
+    return set() if isinstance(event, EntryRetracted) else {getattr(event, "entry", None)} - {None}  # type: ignore[return-value]
+
+
+def known_still(events: list[DomainEvent]) -> list[DomainEvent]:
+    """The events without what was taken back or cleared away later."""
+    known: list[DomainEvent] = []
+    for event in events:
+        if isinstance(event, ConversationCleared):
+            known.clear()
+        elif isinstance(event, EntryRetracted):
+            known = [without(event.entry, one) for one in known if getattr(one, "entry", None) != event.entry]
+        else:
+            known.append(event)
+    return known
+
+
+def without(entry: int, event: DomainEvent) -> DomainEvent:
+    if not isinstance(event, ConversationForked):
+        return event
+    return replace(event, entries=[carried for carried in event.entries if carried.entry != entry])
 
 
 def state_of(entry: Any, events: list[DomainEvent]) -> str:

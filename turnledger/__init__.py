@@ -17,6 +17,7 @@ from turnledger.domain.errors import (
     ConversationExists,
     ConversationNotFound,
     CorruptEvent,
+    EntryNotFound,
     IdempotencyConflict,
     ImportConflict,
     InvalidArgument,
@@ -51,19 +52,24 @@ from turnledger.domain.events import (
     CallHealed,
     CarriedDelivery,
     CarriedEntry,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     Envelope,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     RequestRecorded,
     SummaryInserted,
 )
 from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head
 from turnledger.domain.pairing import Drop, Normalized, repair_pairing
+from turnledger.domain.records import KeptRecord, Record
+from turnledger.domain.retracting import ClearResult
 from turnledger.infrastructure.migrating import Migration
 from turnledger.infrastructure.read_models import (
     DifferingRow,
@@ -76,6 +82,7 @@ from turnledger.infrastructure.read_models import (
 )
 from turnledger.infrastructure.reading import ConversationSummary, EventReading
 from turnledger.infrastructure.requests import RebuiltRequest, RecordedRequest
+from turnledger.infrastructure.retracting import RetractResult
 from turnledger.projections.audit import AuditedConversation, AuditReport, Finding
 from turnledger.projections.buffer import Entry
 from turnledger.projections.diff import Diff, Difference
@@ -101,7 +108,9 @@ __all__ = [
     "CallHealed",
     "CarriedDelivery",
     "CarriedEntry",
+    "ClearResult",
     "CompactResult",
+    "ConversationCleared",
     "ConversationExists",
     "ConversationForked",
     "ConversationNotFound",
@@ -116,6 +125,8 @@ __all__ = [
     "Drop",
     "EntriesEvicted",
     "Entry",
+    "EntryNotFound",
+    "EntryRetracted",
     "Envelope",
     "EventReading",
     "Finding",
@@ -132,6 +143,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidId",
     "InvalidMessage",
+    "KeptRecord",
     "MessageAppended",
     "Migration",
     "MigrationRefused",
@@ -146,11 +158,14 @@ __all__ = [
     "ReadModels",
     "ReadModelsReport",
     "RebuiltRequest",
+    "Record",
+    "RecordKept",
     "RecordedRequest",
     "Refused",
     "RefusedArtifact",
     "RequestNotFound",
     "RequestRecorded",
+    "RetractResult",
     "Search",
     "SearchHit",
     "Sendable",

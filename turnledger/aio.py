@@ -227,6 +227,8 @@ class AsyncConversationStore:
     discard = _written(ConversationStore.discard)
     compact = _written(ConversationStore.compact)
     fork = _written(ConversationStore.fork)
+    retract = _written(ConversationStore.retract)
+    clear = _written(ConversationStore.clear)
     record_request = _written(ConversationStore.record_request)
 
     buffer = _read(ConversationStore.buffer)
@@ -236,6 +238,7 @@ class AsyncConversationStore:
     held = _read(ConversationStore.held)
     open_takes = _read(ConversationStore.open_takes)
     turn_artifacts = _read(ConversationStore.turn_artifacts)
+    records = _read(ConversationStore.records)
     requests = _read(ConversationStore.requests)
     request_messages = _read(ConversationStore.request_messages)
     open_calls = _read(ConversationStore.open_calls)

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 from uuid import uuid4
@@ -27,6 +28,8 @@ from turnledger.domain.events import ArtifactsPutBack, ArtifactsTaken
 from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head, as_anchors
 from turnledger.domain.identifiers import checked_id
+from turnledger.domain.records import KeptRecord, Record, keep, read_records
+from turnledger.domain.retracting import ClearResult, checked_entry
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.auditing import audit
 from turnledger.infrastructure.commands import (
@@ -49,6 +52,7 @@ from turnledger.infrastructure.migrating import Migration, Progress, migrated
 from turnledger.infrastructure.places import Opening, path_of, place_of
 from turnledger.infrastructure.read_models import ReadModels, beside
 from turnledger.infrastructure.reading import ConversationSummary, EventReading, summary
+from turnledger.infrastructure.records import kept_records
 from turnledger.infrastructure.requests import (
     RebuiltRequest,
     RecordedRequest,
@@ -58,6 +62,7 @@ from turnledger.infrastructure.requests import (
     record,
     recorded_requests,
 )
+from turnledger.infrastructure.retracting import RetractResult, cleared, retracted
 from turnledger.infrastructure.searching import conversations_saying
 from turnledger.projections.audit import AuditedConversation, AuditReport
 from turnledger.projections.buffer import Entry
@@ -151,26 +156,35 @@ class ConversationStore:
         idempotency_key: str | None = None,
         reused_ids: ReusedIds | None = None,
         expected_version: int | None = None,
+        records: Iterable[Record] = (),
+        expected_records: int | None = None,
     ) -> AppendResult:
         """Appends one message or an iterable of them, all or none (MEM-1, 2, 3, 10, 14).
 
         A repeated result or call turn is dropped, a late result replaces its placeholder, a user message
-        first heals every open call. Raises `InvalidMessage`, `InvalidId`, `IdempotencyConflict`,
+        first heals every open call. `records` are kept behind the messages, in the same transaction: what an
+        ecosystem has of its own beside them, shown by `records` alone; one whose key is known under its kind
+        is left out. With `expected_records` a record kept, a retraction or a clearing since that version is
+        a `VersionConflict`. Raises `InvalidMessage`, `InvalidId`, `InvalidArgument`, `IdempotencyConflict`,
         `VersionConflict` and `StoreBusy`; nothing is recorded then.
         """
         command = self._command(conversation_id, execution_id, turn_id, context)
-        command.given(messages).keyed("append", idempotency_key)
+        own = read_records(records)
+        command.given(messages).keyed("append", idempotency_key, map(asdict, own))
         mode = self._mode(reused_ids)
         done: list[Appending] = []
+        kept = 0
 
         def decide(changes: Changes) -> None:
+            nonlocal kept
             done[:] = [command.appending(changes, mode)]
+            kept = keep(changes, own) if own else 0
 
-        changes = command.run(decide, expected_version=expected_version)
+        changes = command.run(decide, expected_version=expected_version, expected_records=expected_records)
         if command.repeated:
             return AppendResult(**command.repeated_report(changes))
         log_differing(command, done[0])
-        return AppendResult(**done[0].report())
+        return AppendResult(**done[0].report(), records=kept)
 
     def hold(
         self,
@@ -277,6 +291,46 @@ class ConversationStore:
             )
         )
 
+    def retract(
+        self,
+        conversation_id: str,
+        entry: int | None = None,
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> RetractResult:
+        """Takes an entry of the buffer back, or the last one that stands there: an event, not a deletion.
+
+        It leaves buffer, sendable list and wire view for good; earlier versions show it, its number is never
+        used again. What it declared or answered is unknown from then on: the same turn appended again is
+        appended, and a call whose result was taken back is open again. With a turn go the results in the
+        buffer that no other turn there declares, in the same transaction, so that no orphan is left: the
+        results first, an event each. What was delivered on it stays delivered. An empty buffer has nothing to
+        take: nothing is recorded, and `entry` is None. Raises `EntryNotFound` for what is not in the buffer,
+        `ConversationNotFound` and `IdempotencyConflict`.
+        """
+        command = self._command(conversation_id, None, turn_id, context)
+        number = checked_entry(entry)
+        return retracted(self._application, command.keyed("retract", idempotency_key, [number]), number)
+
+    def clear(
+        self,
+        conversation_id: str,
+        *,
+        turn_id: str | None = None,
+        context: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> ClearResult:
+        """Lets a conversation begin anew: its buffer is empty, and no call of before is known any more.
+
+        Records of before are not shown any more. Entry numbers go on; what is held or in an open take stays,
+        as it belongs to executions. With nothing to forget nothing is recorded. Raises
+        `ConversationNotFound` and `IdempotencyConflict`.
+        """
+        command = self._command(conversation_id, None, turn_id, context)
+        return cleared(self._application, command.keyed("clear", idempotency_key))
+
     def fork(
         self,
         conversation_id: str,
@@ -289,9 +343,10 @@ class ConversationStore:
         """Starts conversation `into` from the state of this one at a version or time, and says from which.
 
         It carries the buffer and the known calls, entry numbers and window, and goes its own way from there.
-        What is held or in an open take stays with the source, idempotency keys and requests too; what was
-        delivered was delivered there, and is referred to without its payload. Raises `ConversationExists`,
-        `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state over 256 MiB.
+        What is held or in an open take stays with the source, idempotency keys, requests and records too;
+        what was delivered was delivered there, and is referred to without its payload. Raises
+        `ConversationExists`, `ConversationNotFound`, `VersionNotFound`, and `InvalidArgument` for a state
+        over 256 MiB.
         """
         command = self._command(into, None, turn_id, context)
         return forked(self._application, command, self._station(conversation_id, at))
@@ -522,6 +577,24 @@ class ConversationStore:
         _check_range(after, to)
         return EventReading(self._application, conversation_id, after=after, to=to, damaged=damaged)
 
+    def records(
+        self,
+        conversation_id: str,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        after: int = 0,
+        at: At = None,
+    ) -> list[KeptRecord]:
+        """The records that were kept by `append`, in order: of a kind, of a key, behind version `after`.
+
+        None from before the last clearing. Only rows of records are read, by `key` those that may be its.
+        """
+        checked_id("conversation_id", conversation_id)
+        _checked_version(after)
+        moment = self._moment(at)
+        return kept_records(self._application, conversation_id, kind, key, after, moment)
+
     def requests(self, conversation_id: str) -> list[RecordedRequest]:
         """The requests that were recorded, in order, numbered from 1."""
         return recorded_requests(self._application, checked_id("conversation_id", conversation_id))
@@ -707,10 +780,16 @@ class ConversationStore:
         self, conversation_id: str, at: At = None, *, whole: bool = False
     ) -> AbstractContextManager[Live]:
         checked_id("conversation_id", conversation_id)
-        moment = aware("at", at) if isinstance(at, datetime) else at
-        if moment is not None and not isinstance(moment, datetime):
-            _checked_version(moment)
-        return self._application.reading(conversation_id, moment, whole=whole)
+        return self._application.reading(conversation_id, self._moment(at), whole=whole)
+
+    @staticmethod
+    def _moment(at: At) -> At:
+        """`at`, checked; a time in UTC."""
+        if isinstance(at, datetime):
+            return aware("at", at)
+        if at is not None:
+            _checked_version(at)
+        return at
 
 
 def named(store: ConversationStore) -> str:

@@ -16,12 +16,15 @@ from turnledger.domain.events import (
     ArtifactsPutBack,
     ArtifactsTaken,
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     RequestRecorded,
     SummaryInserted,
 )
@@ -31,6 +34,7 @@ from turnledger.infrastructure.read_models.entries import EntryRows
 from turnledger.infrastructure.read_models.events import EventRows
 from turnledger.infrastructure.read_models.folds import Fold, Folds
 from turnledger.infrastructure.read_models.places import Places
+from turnledger.infrastructure.read_models.records import RecordRows
 from turnledger.infrastructure.read_models.shelves import ShelfRows
 from turnledger.infrastructure.read_models.times import utc
 
@@ -48,6 +52,7 @@ class Applying:
         self._entries = EntryRows(connection, places)
         self._events = EventRows(connection)
         self._shelves = ShelfRows(connection, self._entries)
+        self._records = RecordRows(connection)
         self._handlers = self._handlers_by_class()
 
     def forget(self) -> None:
@@ -126,6 +131,10 @@ class Applying:
         fold.row["forked_at_version"] = event.source_version
         self._entries.forked(fold, event)
 
+    def _cleared(self, fold: Fold, event: ConversationCleared) -> None:
+        self._entries.cleared(fold, event)
+        self._records.cleared(fold, event)
+
     def _handlers_by_class(self) -> dict[type[DomainEvent], Handler]:
         return {
             ConversationStarted: self._started,
@@ -141,6 +150,9 @@ class Applying:
             ArtifactsPutBack: self._shelves.put_back,
             ArtifactsDiscarded: self._shelves.discarded,
             RequestRecorded: self._shelves.requested,
+            EntryRetracted: self._entries.retracted,
+            ConversationCleared: self._cleared,
+            RecordKept: self._records.kept,
         }
 
 

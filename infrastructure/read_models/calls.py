@@ -19,7 +19,8 @@ _EMPTY = empty_row("calls")
 class CallRows:
     """Writes the rows of calls, in the transaction that is open.
 
-    An id has one row that is answered; what declares it again is `repeated`.
+    An id has one row that is answered; what declares it again is `repeated`. A call whose turn was retracted
+    or cleared away is `forgotten`, and stands for nothing.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -67,7 +68,7 @@ class CallRows:
         if declared is None:
             return "unusable"
         found = self._execute(
-            "SELECT 1 FROM calls WHERE conversation_id = ? AND call_id = ? LIMIT 1",
+            "SELECT 1 FROM calls WHERE conversation_id = ? AND call_id = ? AND state != 'forgotten' LIMIT 1",
             (fold.conversation_id, declared),
         ).fetchone()
         return "repeated" if found else "open"
@@ -76,11 +77,44 @@ class CallRows:
         """A result may have come before its call."""
         found = self._execute(
             "SELECT entry_id, COALESCE(replaced_at, time), json_extract(metadata, '$.healed') FROM entries"
-            " WHERE conversation_id = ? AND call_id = ? ORDER BY entry_id",
+            " WHERE conversation_id = ? AND call_id = ? AND state NOT IN ('retracted', 'cleared')"
+            " ORDER BY entry_id",
             (fold.conversation_id, declared),
         ).fetchall()
         for entry_id, time, healed in found:
             self.answer(fold, entry_id, declared, time, healed=bool(healed))
+
+    def reopen(self, fold: Fold, entry_id: int) -> None:
+        """The answer in this entry was retracted: the call waits again."""
+        self._execute(
+            "UPDATE calls SET state = 'open', answered_at = NULL, healed_at = NULL, answer_id = NULL,"
+            " latency_s = NULL WHERE conversation_id = ? AND answer_id = ?",
+            (fold.conversation_id, entry_id),
+        )
+
+    def forget(self, fold: Fold, entry_id: int) -> None:
+        """The turn in this entry was retracted: of another that declares the same call the first stands for
+        it now."""
+        found = self._execute(
+            "UPDATE calls SET state = 'forgotten', answer_id = NULL WHERE entry_id = ? RETURNING call_id",
+            (entry_id,),
+        ).fetchall()
+        for call_id in dict.fromkeys(call_id for (call_id,) in found if call_id is not None):
+            rows = self._execute(
+                "SELECT id, state FROM calls WHERE conversation_id = ? AND call_id = ?"
+                " AND state != 'forgotten' ORDER BY id",
+                (fold.conversation_id, call_id),
+            ).fetchall()
+            if rows and all(state == "repeated" for _, state in rows):
+                self._execute("UPDATE calls SET state = 'open' WHERE id = ?", (rows[0][0],))
+                self._answer_before(fold, call_id)
+
+    def forget_all(self, fold: Fold) -> None:
+        """The conversation was cleared."""
+        self._execute(
+            "UPDATE calls SET state = 'forgotten' WHERE conversation_id = ? AND state != 'forgotten'",
+            (fold.conversation_id,),
+        )
 
     def answer(self, fold: Fold, entry_id: int, answered: str, time: str, *, healed: bool) -> None:
         """Notes an answer at the call that waits for it, if one does."""

@@ -13,8 +13,10 @@ from pydantic_core import to_json
 from turnledger.domain.events import (
     CallHealed,
     CarriedEntry,
+    ConversationCleared,
     ConversationForked,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
     SummaryInserted,
@@ -132,6 +134,33 @@ class EntryRows:
             if end > position + 1:
                 self._move(fold, position + 1, end, -count)
         fold.row["entries"] -= len(gone)
+        fold.unsettle()
+
+    def retracted(self, fold: Fold, event: EntryRetracted) -> None:
+        entry_id, position = self._entry(fold, event.entry)
+        if position is None:
+            raise ValueError(f"entry {event.entry} has left the buffer before")
+        self._execute(
+            "UPDATE entries SET state = 'retracted', left_version = ?, position = NULL,"
+            " sendable_position = NULL WHERE entry_id = ?",
+            (event.version, entry_id),
+        )
+        if position + 1 < fold.row["entries"]:
+            self._move(fold, position + 1, fold.row["entries"], -1)
+        self._calls.reopen(fold, entry_id)
+        self._calls.forget(fold, entry_id)
+        fold.row["entries"] -= 1
+        fold.unsettle()
+
+    def cleared(self, fold: Fold, event: ConversationCleared) -> None:
+        """What had left the buffer before keeps the version at which it did."""
+        self._execute(
+            "UPDATE entries SET state = 'cleared', left_version = COALESCE(left_version, ?), position = NULL,"
+            " sendable_position = NULL WHERE conversation_id = ? AND state NOT IN ('retracted', 'cleared')",
+            (event.version, fold.conversation_id),
+        )
+        self._calls.forget_all(fold)
+        fold.row["entries"] = 0
         fold.unsettle()
 
     def forked(self, fold: Fold, event: ConversationForked) -> None:

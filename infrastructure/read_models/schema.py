@@ -15,8 +15,11 @@ from sqlite_utils.db import Table
 from turnledger.infrastructure.read_models.views import VIEWS
 
 APPLICATION_ID = 0x544C524D  # "TLRM", in the file's header
-FORMAT = 2
-ENTRY_STATES = ("standing", "placeholder", "replaced", "summary", "evicted", "compacted")
+FORMAT = 3
+ENTRY_STATES = (
+    *("standing", "placeholder", "replaced", "summary"),
+    *("evicted", "compacted", "retracted", "cleared"),
+)
 
 TABLES: Mapping[str, Mapping[str, type]] = {
     "conversations": {
@@ -149,6 +152,15 @@ TABLES: Mapping[str, Mapping[str, type]] = {
         "execution_id": str,
         "turn_id": str,
     },
+    "records": {
+        "conversation_id": str,
+        "version": int,
+        "time": str,
+        "kind": str,
+        "key": str,
+        "cleared_version": int,
+        "value": str,
+    },
     "following": {
         "id": int,
         "position": int,
@@ -171,6 +183,7 @@ KEYS: Mapping[str, str | tuple[str, ...]] = {
     "takes": ("conversation_id", "take_id"),
     "executions": ("conversation_id", "execution_id"),
     "requests": ("conversation_id", "number"),
+    "records": ("conversation_id", "version"),
     "following": "id",
     "_settled": "conversation_id",
 }
@@ -200,6 +213,7 @@ _INDEXES: Mapping[str, list[tuple[list[str], bool]]] = {
         (["place", "since"], False),
     ],
     "takes": [(["state", "taken_at"], False)],
+    "records": [(["kind", "key"], False)],
 }
 _PARTIAL_INDEXES = (
     # few entries answer a call, and only those are looked for by it

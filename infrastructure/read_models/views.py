@@ -15,7 +15,7 @@ VIEWS: Mapping[str, str] = {
         FROM (
           SELECT name, state, latency_s, COUNT(latency_s) OVER (PARTITION BY name) AS timed,
             ROW_NUMBER() OVER (PARTITION BY name ORDER BY latency_s IS NULL, latency_s) AS place
-          FROM calls WHERE NOT carried AND state != 'unusable'
+          FROM calls WHERE NOT carried AND state NOT IN ('unusable', 'forgotten')
         )
         GROUP BY name ORDER BY median_s DESC
         """,
@@ -31,7 +31,8 @@ VIEWS: Mapping[str, str] = {
           COUNT(*) - COUNT(answered_at) AS still_unanswered,
           MIN(healed_at) AS first_healed_at, MAX(healed_at) AS last_healed_at
         FROM calls JOIN conversations USING (conversation_id)
-        WHERE healed_at IS NOT NULL GROUP BY conversation_id ORDER BY last_healed_at DESC
+        WHERE healed_at IS NOT NULL AND state != 'forgotten'
+        GROUP BY conversation_id ORDER BY last_healed_at DESC
         """,
     "delivered_by_run": """
         SELECT artifacts.conversation_id, artifacts.execution_id, artifacts.type, artifacts.payload,

@@ -26,6 +26,7 @@ from turnledger.projections.audit.report import (
     PLACEHOLDERS,
     Findings,
 )
+from turnledger.projections.audit.retractions import check_retraction
 
 INTERRUPTED = "Tool call was interrupted; no result."
 ROLES = ("user", "assistant", "system", "developer", "tool")
@@ -39,6 +40,7 @@ def check_entries(model: Model, event: DomainEvent, findings: Findings) -> None:
         findings.add(ENTRIES, text, *([earlier.version] if earlier else []), event.version)
     check_healing_ends(model, event, findings)
     check_summary_follows(model, event, findings)
+    check_retraction(model, event, findings)
     match event:
         case MessageAppended():
             _appended(model, event, findings)

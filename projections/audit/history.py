@@ -146,7 +146,8 @@ class HistoryAudit:
     def _last(self, views: Views) -> None:
         self._lists.finish(views, self._version)
         for entry in self._model.entries.values():
-            self._again(views, entry)
+            if not entry.forgotten:
+                self._again(views, entry)
         if not self.findings:
             held = {execution: ids for execution, ids in self._shelf.held.items() if ids}
             wire = [self._on_wire(entry) for entry in self._model.in_order()]

@@ -17,9 +17,11 @@ from typing import Any
 
 from turnledger.domain.events import (
     CallHealed,
+    ConversationCleared,
     ConversationForked,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
     SummaryInserted,
@@ -36,6 +38,8 @@ CHANGING = (
     EntriesEvicted,
     SummaryInserted,
     ConversationForked,
+    EntryRetracted,
+    ConversationCleared,
 )
 
 

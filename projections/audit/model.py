@@ -2,12 +2,13 @@
 
 A second, simpler reading of the events, on purpose: it shares no code with the folds it is held against.
 The order of the buffer follows from the rule for placeholders, not from `behind`: an appended entry stands at
-its own number, a placeholder at that of the entry behind which it was put, a summary between that number
-and the next. What a fork carries stands at numbers below zero, in the order that its first event names.
+its own number, a placeholder at that of the entry behind which it was put, before those that an earlier call
+put there (which a retraction makes possible), a summary between that number and the next. What a fork carries
+stands at numbers below zero, in the order that its first event names.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,15 +16,20 @@ from typing import Any
 from turnledger.domain.events import (
     CallHealed,
     CarriedEntry,
+    ConversationCleared,
     ConversationForked,
     ConversationStarted,
     DomainEvent,
     EntriesEvicted,
+    EntryRetracted,
     MessageAppended,
     PlaceholderReplaced,
+    RecordKept,
     SummaryInserted,
 )
 
+FIRST = float("-inf")
+Place = tuple[float, float, int]
 UNCOUNTED_ROLES = ("system", "developer")
 
 
@@ -54,11 +60,12 @@ class SeenEntry:
     time: datetime
     turn_id: str | None
     execution_id: str | None
-    place: tuple[float, int]
+    place: Place
     stored: dict[str, Any]
     ids: tuple[str, ...] = ()
     evicted: bool = False
     summary: bool = False
+    forgotten: bool = False
 
     @property
     def role(self) -> str:
@@ -96,11 +103,14 @@ class Model:
     counted: "OrderedDict[int, None]" = field(default_factory=OrderedDict)
     touching: dict[str, set[int]] = field(default_factory=dict)
     bearing: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    known: dict[int, None] = field(default_factory=dict)
     renamed: set[str] = field(default_factory=set)
     answers: dict[str, int] = field(default_factory=dict)
     open: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
     placed: dict[int, int] = field(default_factory=dict)
     placed_by: int = 0
+    records: int = 0
+    record_keys: dict[tuple[str, str | None], int] = field(default_factory=dict)
 
     def take(self, event: DomainEvent) -> None:
         match event:
@@ -112,7 +122,7 @@ class Model:
                 self._summarize(event)
             case MessageAppended():
                 stored = {"role": event.role, "content": event.content, "metadata": event.metadata}
-                self._add(event, event.entry, (event.entry, event.entry), stored)
+                self._add(event, event.entry, (event.entry, FIRST, event.entry), stored)
             case CallHealed():
                 self._heal(event)
             case PlaceholderReplaced() if event.entry in self.entries:
@@ -121,6 +131,14 @@ class Model:
             case EntriesEvicted():
                 for number in event.evicted:
                     self._evict(number)
+            case EntryRetracted():
+                self._retract(event.entry)
+            case ConversationCleared():
+                self._clear()
+            case RecordKept():
+                self.records += 1
+                if event.key is not None:
+                    self.record_keys[event.kind, event.key] = event.version
         self._note_change(event)
         self.last = event
 
@@ -129,9 +147,9 @@ class Model:
         match event:
             case PlaceholderReplaced() if event.entry in self.buffered:
                 self.changed = event.version
-            case (
-                MessageAppended() | CallHealed() | EntriesEvicted() | SummaryInserted() | ConversationForked()
-            ):
+            case MessageAppended() | CallHealed() | EntriesEvicted() | SummaryInserted():
+                self.changed = event.version
+            case ConversationForked() | EntryRetracted() | ConversationCleared():
                 self.changed = event.version
 
     def _fork(self, event: ConversationForked) -> None:
@@ -139,13 +157,13 @@ class Model:
         position = {number: place for place, number in enumerate(event.buffer)}
         for carried in event.entries:
             place = position.get(carried.entry, 0) - len(position)
-            self._carry(event, carried, (place, carried.entry))
+            self._carry(event, carried, (place, FIRST, carried.entry))
             if carried.entry not in position:
                 self._evict(carried.entry)
         self.newest, self.newest_user = event.newest_entry, event.newest_user
         self.newest_turn = event.newest_turn or 0
 
-    def _carry(self, event: DomainEvent, carried: CarriedEntry, place: tuple[float, int]) -> None:
+    def _carry(self, event: DomainEvent, carried: CarriedEntry, place: Place) -> None:
         stored = {"role": carried.role, "content": carried.content, "metadata": carried.metadata}
         entry = SeenEntry(
             carried.entry,
@@ -169,7 +187,7 @@ class Model:
             event.time,
             event.turn_id,
             event.execution_id,
-            (behind.place[0] + 0.5 if behind else float("-inf"), event.entry),
+            (behind.place[0] + 0.5 if behind else FIRST, FIRST, event.entry),
             {"role": event.role, "content": event.content, "metadata": event.metadata},
             summary=True,
         )
@@ -179,13 +197,13 @@ class Model:
         metadata = {"tool_call_id": event.call_id, "healed": True}
         stored = {"role": "tool", "content": event.content, "metadata": metadata}
         behind = self.entries.get(event.behind)
-        place = (behind.place[0] if behind else event.entry, event.entry)
+        place = (behind.place[0] if behind else event.entry, -event.batch, event.entry)
         if self.placed_by != event.batch:
             self.placed_by, self.placed = event.batch, {}
         self.placed[event.turn_entry] = event.entry
         self._add(event, event.entry, place, stored)
 
-    def _add(self, event: DomainEvent, number: int, place: tuple[float, int], stored: dict[str, Any]) -> None:
+    def _add(self, event: DomainEvent, number: int, place: Place, stored: dict[str, Any]) -> None:
         self._put(
             SeenEntry(
                 number,
@@ -202,6 +220,7 @@ class Model:
     def _put(self, entry: SeenEntry) -> None:
         number, stored = entry.number, entry.stored
         self.entries[number] = entry
+        self.known[number] = None
         self.newest = max(self.newest, number)
         self.buffered[number] = None
         if entry.summary:
@@ -244,6 +263,75 @@ class Model:
             entry.evicted = True
             for call_id in entry.ids:
                 self.touching[call_id].discard(number)
+
+    def _retract(self, number: int) -> None:
+        """What the entry declared or answered is unknown; what it waited for, others may wait for."""
+        entry = self.entries.get(number)
+        if entry is None or number not in self.buffered:
+            return
+        ids = entry.ids
+        self._evict(number)
+        del self.known[number]
+        entry.ids, entry.forgotten = (), True
+        if entry.role == "assistant":
+            self._undeclare(number, entry.stored["metadata"])
+        for call_id in ids:
+            self.open.pop(call_id, None)
+            if self.answers.get(call_id) == number:
+                del self.answers[call_id]
+        waiting = [*self.open, *(call_id for call_id in ids if call_id not in self.answers)]
+        self.open = self._opened(waiting)
+        if number == self.newest_user:
+            self.newest_user = self._newest(lambda entry: entry.role == "user")
+        if number == self.newest_turn:
+            self.newest_turn = self._newest(lambda entry: entry.role != "tool") or 0
+
+    def _undeclare(self, number: int, metadata: Mapping[str, Any]) -> None:
+        for call in calls_of(metadata):
+            for name in {id_of(call), usable(call.get("original_id"))}:
+                left = [one for one in self.bearing.pop(name or "", []) if one[0] != number]
+                if left and name:
+                    self.bearing[name] = left
+                if all(borne == name for _, borne in left):
+                    self.renamed.discard(name or "")
+
+    def _opened(self, waiting: Iterable[str]) -> "OrderedDict[str, int]":
+        """Of these calls those that a turn in the buffer declares, each with the first such, in order."""
+        places: list[tuple[int, int, str]] = []
+        for call_id in waiting:
+            turns = [
+                n for n, borne in self.bearing.get(call_id, ()) if borne == call_id and n in self.buffered
+            ]
+            if turns:
+                first = min(turns)
+                places.append((first, self.entries[first].ids.index(call_id), call_id))
+        return OrderedDict((call_id, turn) for turn, _, call_id in sorted(places))
+
+    def _newest(self, is_one: Callable[[SeenEntry], bool]) -> int | None:
+        found = (self.entries[number] for number in reversed(self.known))
+        return next((entry.number for entry in found if not entry.summary and is_one(entry)), None)
+
+    def _clear(self) -> None:
+        for number in self.known:
+            entry = self.entries[number]
+            entry.ids, entry.forgotten, entry.evicted = (), True, True
+        for known in (
+            self.known,
+            self.buffered,
+            self.counted,
+            self.touching,
+            self.bearing,
+            self.answers,
+            self.open,
+        ):
+            known.clear()
+        self.renamed.clear()
+        self.record_keys.clear()
+        self.newest_user, self.newest_turn, self.records = None, 0, 0
+
+    def has_something(self) -> bool:
+        """Whether a clearing has anything to do."""
+        return self.records > 0 or bool(self.known)
 
     def in_order(self, numbers: Iterable[int] | None = None) -> list[SeenEntry]:
         """These entries, or all of the buffer, in the order in which they stand."""

@@ -16,6 +16,7 @@ ONCE = "nothing recorded twice"
 ARTIFACTS = "each artifact in one place"
 HELD_ORDER = "held in the order of first holding"
 COMPACTIONS = "a summary stands in the place of what left"
+RETRACTIONS = "what is retracted leaves no orphan"
 REQUESTS = "requests read as they were sent"
 ORIGIN = "a fork begins as its source stood"
 ANCHORS = "the log holds every anchor"
@@ -36,6 +37,7 @@ INVARIANTS = (
     ARTIFACTS,
     HELD_ORDER,
     COMPACTIONS,
+    RETRACTIONS,
     REQUESTS,
     ORIGIN,
     ANCHORS,

@@ -1,4 +1,4 @@
-"""`diff`, `fork`, `compact`, `requests`, `inbox`, `head`, `verify --anchors`, and `log --at`."""
+"""`diff`, `fork`, `compact`, `retract`, `clear`, `requests`, `inbox`, `head`, `verify --anchors` and `log`."""
 
 import json
 from datetime import timedelta
@@ -69,6 +69,25 @@ def test_a_fork_into_an_id_that_is_taken_says_what_to_do(cats: Path) -> None:
     ran = run("fork", "cats", "cats", "--at", 5, store=cats)
     assert_one_line(ran)
     assert "fork into an id that is free" in ran.err
+
+
+def test_retract_says_what_it_took_back(cats: Path) -> None:
+    ran = run("retract", "cats", store=cats)
+    assert ran.lines == [f"cats  version {CATS + 1}, 3 entries; took back entry 4"]
+    told = run("retract", "cats", "--entry", 2, "--json", store=cats).json
+    assert (told["entry"], [one["number"] for one in told["results"]]) == (2, [3])
+    assert told["retracted"]["role"] == "assistant"
+    assert "took back entry 1" in run("retract", "cats", store=cats).out
+    assert "nothing to take back" in run("retract", "cats", store=cats).out
+    assert run("log", "cats", store=cats).lines[-1].endswith("entry 1 was taken back")
+    assert run("verify", store=cats).code == 0
+
+
+def test_clear_says_how_many_entries_left(cats: Path) -> None:
+    assert run("clear", "cats", store=cats).lines == [f"cats  version {CATS + 1}; 4 entries left the buffer"]
+    assert "nothing was recorded" in run("clear", "cats", store=cats).out
+    assert run("clear", "cats", "--json", store=cats).json["cleared"] == 0
+    assert "begins anew" in run("log", "cats", store=cats).lines[-1]
 
 
 def test_compact_says_what_left_and_what_stands_for_it(cats: Path) -> None:

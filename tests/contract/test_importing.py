@@ -10,7 +10,14 @@ import pytest
 
 from tests.contract.command_line import DATA, transcripts
 from turnledger import ConversationStore, ImportConflict, InvalidArgument, InvalidMessage
-from turnledger.importing import BadLine, Transcript, import_transcript, read_messages, read_transcripts
+from turnledger.importing import (
+    BadLine,
+    Transcript,
+    import_sound,
+    import_transcript,
+    read_messages,
+    read_transcripts,
+)
 
 TAU_BENCH = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-airline-50.jsonl"
 
@@ -136,6 +143,33 @@ def test_a_developer_message_is_stored_as_system_and_given_back_as_developer() -
         assert entry["role"] == "system"
         assert entry["metadata"] == {"kept": 1, "openai_role": "developer"}
         assert store.sendable("c", provider="openai-chat").messages[0]["role"] == "developer"
+
+
+def test_what_was_retracted_is_not_imported_again_and_what_is_new_is() -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [USER, REPLY])
+        store.retract("c")
+        assert import_transcript(store, "c", [USER, REPLY]).outcome == "unchanged"
+        assert import_transcript(store, "c", [USER, REPLY, USER]).outcome == "grown"
+        assert [message["content"] for message in store.buffer("c")] == ["hi", "hi"]
+
+
+def test_a_cleared_conversation_is_imported_anew_whoever_began_it() -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [USER, REPLY])
+        store.clear("c")
+        again = import_transcript(store, "c", [USER, REPLY])
+        assert (again.outcome, again.messages) == ("new", 2)
+        assert import_transcript(store, "c", [USER, REPLY]).outcome == "unchanged"
+        store.append("other", USER)
+        with pytest.raises(ImportConflict):
+            import_transcript(store, "other", [USER])
+        store.clear("other")
+        assert import_transcript(store, "other", [USER]).outcome == "new"
+        store.clear("other")
+        store.append("other", USER)
+        with pytest.raises(ImportConflict):
+            import_transcript(store, "other", [USER])
 
 
 def test_importing_again_records_nothing_and_a_grown_transcript_only_what_is_new() -> None:
@@ -284,3 +318,38 @@ def test_recorded_call_turns_and_results_sent_twice_add_nothing(path: Path, coun
                     assert (again.appended, again.version) == (0, first.version)
             sendable = store.sendable(transcript["id"], provider="openai-chat")
             assert_equal_but_for_fresh_ids(sendable.messages, transcript["messages"])
+
+
+BAD = {"role": "wizard", "content": "hi"}
+
+
+@pytest.mark.parametrize("bad", [BAD, {"role": "user", "content": "x", "metadata": 7}])
+def test_a_message_that_cannot_be_kept_is_left_out_alone_where_it_has_a_line_of_its_own(bad: Any) -> None:
+    (item,) = read("".join(f"{json.dumps(message)}\n" for message in [USER, bad, REPLY, BAD]))
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store:
+        done, left_out = import_sound(store, item, "openai-chat")
+        assert [message["content"] for message in store.buffer("file")] == ["hi", "hello"]
+        assert [one.place for one in left_out] == ["line 2", "line 4"]
+        assert "wizard" in left_out[1].reason
+        assert (done.outcome, done.messages) == ("new", 2)
+        again, left_out = import_sound(store, item, "openai-chat")
+        assert (again.outcome, len(left_out)) == ("unchanged", 2)
+
+
+def test_a_message_that_cannot_be_kept_refuses_its_conversation_where_no_line_is_its_own() -> None:
+    (item,) = read(json.dumps([USER, BAD]))
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store, pytest.raises(InvalidMessage) as refused:
+        import_sound(store, item, "openai-chat")
+    assert refused.value.index == 1
+
+
+def test_where_no_message_can_be_kept_the_first_is_what_is_said() -> None:
+    (item,) = read("".join(f"{json.dumps(BAD)}\n" for _ in range(3)))
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store:
+        with pytest.raises(InvalidMessage) as refused:
+            import_sound(store, item, "openai-chat")
+        assert refused.value.index == 0
+        assert list(store.conversations()) == []

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from turnledger import ConversationStore, HeldLimits
+from turnledger import ConversationStore, HeldLimits, Record
 
 HERE = Path(__file__).parent
 LIMITS = HeldLimits(artifacts=3, payload_bytes=1_000)
@@ -59,6 +59,7 @@ def everything(path: Path) -> None:
             _artifacts(store)
         store.append("other", {"role": "system", "content": "Be brief.", "model": "m-1"})
         _travelling(store)
+        _taking_back(store)
 
 
 def _messages(store: ConversationStore) -> None:
@@ -121,6 +122,28 @@ def _travelling(store: ConversationStore) -> None:
     store.compact("fork of a fork", keep_last=0, summary={"role": "system", "content": "All is said."})
 
 
+def _taking_back(store: ConversationStore) -> None:
+    """What came with the third recording: retractions, records, a clearing."""
+    store.append("retried", [user("cats?"), turn(call("c1", q="cats")), result("c1", "wrong")], turn_id="t8")
+    store.retract("retried", turn_id="t8", context={"actor": "worker-3"})
+    store.append("retried", [result("c1", "right"), turn(call("c2"))], execution_id="e3")
+    store.append("retried", user("Never mind."))
+    store.retract("retried", 2, idempotency_key="k3")
+    store.append(
+        "retried",
+        [turn(call("c1", q="cats")), result("c1", "three")],
+        records=[
+            Record("sdk", "u1", {"type": "assistant", "uuid": "u1", "parts": [None, 1.5, "🐈"]}),
+            Record("sdk", "u1", "kept before"),
+            Record("other", None, ["no key"]),
+        ],
+        turn_id="t9",
+    )
+    store.hold("retried", "e3", [link("k")])
+    store.clear("retried", context={"actor": "operator"})
+    store.append("retried", [turn(call("c1", q="cats")), user("Again.")], records=[Record("sdk", "u1", None)])
+
+
 def rows(path: Path) -> list[dict[str, Any]]:
     """The rows of the log, as they are kept."""
     with closing(sqlite3.connect(path)) as connection:
@@ -151,7 +174,14 @@ def _at(store: ConversationStore, conversation_id: str, version: int) -> dict[st
         "sendable": sendable.messages,
         "dropped": sendable.dropped,
         "held": store.held(conversation_id, at=version),
+        **_records(store, conversation_id, version),
     }
+
+
+def _records(store: ConversationStore, conversation_id: str, version: int) -> dict[str, Any]:
+    kept = store.records(conversation_id, at=version)
+    told = [[one.kind, one.key, one.value, one.version, one.time.isoformat()] for one in kept]
+    return {"records": told} if told else {}
 
 
 def main(folder: str) -> None:

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from turnledger import ConversationStore
+from turnledger import ConversationStore, Record
 
 STARTED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 History = Callable[[ConversationStore], None]
@@ -73,6 +73,19 @@ def pausing(store: ConversationStore) -> None:
     store.confirm("c", store.take("c", "run"))
     store.hold("c", "run", [link(6)])
     store.discard("c", store.take("c", "run"), reason="the run was given up")
+
+
+def retracting(store: ConversationStore) -> None:
+    """2 user · 3 turn a, b · 4 result a · 5 record u1 · 6 result a and 7 turn a, b retracted · 8 said ·
+    9 record u2 · 10 cleared · 11 record u1 · 12 turn a · 13 result a"""
+    store.append("c", user())
+    store.append("c", turn("a", "b"))
+    store.append("c", result("a"), records=[Record("sdk", "u1", 1)])
+    store.retract("c", 2)
+    store.append("c", said(), records=[Record("sdk", "u2", 2)])
+    store.clear("c")
+    store.append("c", [], records=[Record("sdk", "u1", 3)])
+    store.append("c", [turn("a"), result("a")])
 
 
 def sliding(store: ConversationStore) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from turnledger import ConversationStore, CorruptEvent, normalize
+from turnledger import ConversationStore, CorruptEvent, Record, normalize
 from turnledger.infrastructure import segments
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.sendable import normalized_items
@@ -46,11 +46,17 @@ def message(chance: random.Random) -> dict[str, Any]:
 
 
 def wander(
-    store: ConversationStore, chance: random.Random, appends: int, compacts_after: int | None = None
+    store: ConversationStore,
+    chance: random.Random,
+    appends: int,
+    compacts_after: int | None = None,
+    *,
+    retracts: bool = False,
 ) -> None:
     """A history that heals, replaces, reuses ids and, with a window, evicts; some calls stay open.
 
-    If it is told to, it compacts each time that so many appends were made, and records what it sends.
+    If it is told to, it compacts each time that so many appends were made, and records what it sends; or it
+    retracts, keeps records, and clears once.
     """
     for number in range(appends):
         batch = [message(chance) for _ in range(chance.randint(1, 3))]
@@ -60,7 +66,12 @@ def wander(
             )
         if number > 30 and number % 7 == 0:
             batch.append({"role": "tool", "tool_call_id": f"late-{number - 28}", "content": "at last"})
-        store.append(CID, batch)
+        store.append(CID, batch, records=[Record("sdk", None, number)] if retracts else [])
+        if retracts and number % 4 == 3:
+            standing = store.entries(CID)
+            store.retract(CID, chance.choice(standing).number if standing and number % 8 == 3 else None)
+        if retracts and number == 40:
+            store.clear(CID)
         if compacts_after and number % compacts_after == compacts_after - 1:
             store.compact(CID, keep_last=chance.randint(0, 8), summary={"role": "user", "content": "so far"})
             store.record_request(CID)
@@ -97,12 +108,13 @@ def cold(path: Path, at: int | None = None) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("window", [None, 5, 40])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("retracts", [False, True], ids=["", "retracts"])
 def test_a_cold_reading_of_any_version_is_what_the_events_say(
-    window: int | None, seed: int, tmp_path: Path
+    window: int | None, seed: int, retracts: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "store.db"
     with ConversationStore(path, window=window, durability="normal") as store:
-        wander(store, random.Random(seed), 70, 20)
+        wander(store, random.Random(seed), 70, 20, retracts=retracts)
         last = store.version(CID)
     assert sql(path, "SELECT COUNT(*) FROM buffer_segments WHERE conversation_id = ?", CID)[0][0] > 2
     view = BufferView()

@@ -42,9 +42,11 @@ from turnledger import (
     ConversationExists,
     ConversationNotFound,
     ConversationStore,
+    EntryNotFound,
     HeldLimits,
     IdempotencyConflict,
     InvalidMessage,
+    Record,
     TakeNotFound,
     TakeSettled,
     VersionConflict,
@@ -386,6 +388,8 @@ class Face(RuleBasedStateMachine):
             calls_usable = bool(entry.calls) and all(call.id for call in entry.calls)
             if number is None or not (entry.result_of or calls_usable):
                 continue
+            if number not in [known.number for known in self.model.entries]:
+                continue  # it was retracted since
             newest = self.model.newest_turn()
             borne = [name for other in newest for call in other.calls for name in (call.id, call.original)]
             originals = [call.original for call in self.model.declared() if call.original != call.id]
@@ -463,6 +467,55 @@ class Face(RuleBasedStateMachine):
         model = self.models[version].fork()
         self.begin_anew()
         self.cid, self.model = into, model
+
+    # taking back, clearing, keeping records
+
+    @precondition(lambda self: hasattr(self, "model"))
+    @rule(data=st.data(), last=st.booleans())
+    def retract(self, data: st.DataObject, last: bool) -> None:
+        numbers = [entry.number for entry in self.model.buffer()]
+        number = None if last or not numbers else data.draw(st.sampled_from(numbers))
+        store = self.store
+        if not self.model.version:
+            with pytest.raises(ConversationNotFound):
+                store.retract(self.cid, number)
+            return
+        stood = {entry.number: entry for entry in store.entries(self.cid)}
+        result = store.retract(self.cid, number)
+        gone = [entry.number for entry in self.model.retract(number)]
+        assert (result.version, result.count) == (self.model.version, len(self.model.buffer()))
+        assert result.entry == (gone[-1] if gone else None)
+        assert [*result.results, *([result.retracted] if gone else [])] == [stood[one] for one in gone]
+        for one in gone:
+            with pytest.raises(EntryNotFound):
+                self.store.retract(self.cid, one)
+
+    @precondition(lambda self: bool(getattr(self, "model", None)) and len(self.model.buffer()) > 3)
+    @rule()
+    def clear(self) -> None:
+        result = self.store.clear(self.cid)
+        assert result.cleared == self.model.clear()
+        assert result.version == self.model.version
+
+    @precondition(lambda self: hasattr(self, "model"))
+    @rule(
+        messages=st.one_of(st.just([]), batches),
+        given=st.lists(st.tuples(st.sampled_from("kl"), st.sampled_from([None, "1", "2"]), artifact_lists)),
+        expected=VERSIONS,
+    )
+    def keep_records(self, messages: Any, given: Any, expected: Any) -> None:
+        store, model = self.store, self.model.copy()
+        records = [Record(*one) for one in given]
+        if expected is not None and not model.records_version <= expected <= model.version:
+            with pytest.raises(VersionConflict):
+                store.append(self.cid, messages, records=records, expected_records=expected)
+            return
+        result = store.append(self.cid, messages, records=records, expected_records=expected)
+        report = model.append(messages, "compare", None, None)
+        kept = model.keep(given)
+        self.model = model
+        self.compare_append(result, report)
+        assert (result.version, result.records) == (model.version, kept)
 
     # taking
 
@@ -578,6 +631,7 @@ class Face(RuleBasedStateMachine):
         self.compare_inbox(first)
         self.compare_requests(first)
         self.compare_buffer(first)
+        self.compare_records(first)
         self.compare_artifacts(first)
         self.compare_sendable(first)
 
@@ -590,6 +644,7 @@ class Face(RuleBasedStateMachine):
             store.held(self.cid, at=at),
         ]
         parts += [sendable.messages, list(sendable.drops), sendable.version, store.entries(self.cid, at=at)]
+        parts += [store.records(self.cid, at=at)]
         if at is None:
             parts += [store.open_takes(self.cid), store.version(self.cid)]
             self.open_now = parts[-2:]
@@ -616,6 +671,14 @@ class Face(RuleBasedStateMachine):
         assert [entry.turn_id for entry in entries if entry.role != "tool"] == [
             entry.turn_id for entry in model if entry.role != "tool"
         ]
+
+    def compare_records(self, store: ConversationStore) -> None:
+        kept = [(one.kind, one.key, exactly(one.value)) for one in store.records(self.cid)]
+        assert kept == [(kind, key, exactly(value)) for kind, key, value in self.model.records]
+        by_key = [exactly(one.value) for one in store.records(self.cid, "k", key="1")]
+        assert by_key == [exactly(v) for kind, key, v in self.model.records if (kind, key) == ("k", "1")]
+        (summary,) = (one for one in store.conversations() if one.conversation_id == self.cid)
+        assert summary.entries == len(self.model.buffer())
 
     def compare_requests(self, store: ConversationStore) -> None:
         assert [request.provider for request in store.requests(self.cid)] == [p for p, _ in self.sent]
@@ -669,7 +732,8 @@ class Face(RuleBasedStateMachine):
             assert Counter(map(frozen, shown_on_it)) == Counter(map(frozen, on_it))
             assert ("toolArtifacts" in entry) is bool(on_it)
         for turn_id in ("t1", "t2"):
-            numbers = [entry.number for entry in self.model.log() if entry.turn_id == turn_id]
+            known = self.model.entries + self.model.gone
+            numbers = [entry.number for entry in known if entry.turn_id == turn_id]
             of_turn = [
                 frozen(item.plain())
                 for item in self.model.artifacts

@@ -7,7 +7,7 @@ import pytest
 from tests import spec
 from tests.postgres import need_server, new_url
 
-ON_BOTH = ("appending", "compacting", "delivering", "inbox", "requests")
+ON_BOTH = ("appending", "compacting", "delivering", "inbox", "requests", "retracting", "records")
 """What is done to a store; what follows from its events alone is the same on each."""
 
 

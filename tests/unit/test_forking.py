@@ -11,10 +11,12 @@ from tests.spec import CID, Given, artifact, assistant, result, turn, user
 from tests.strategies import histories
 from tests.unit.test_projecting import lived
 from turnledger import (
+    ConversationCleared,
     ConversationExists,
     ConversationForked,
     ConversationNotFound,
     ConversationStore,
+    EntryRetracted,
     InvalidArgument,
     InvalidId,
     VersionConflict,
@@ -213,13 +215,14 @@ def test_a_fork_at_any_version_decides_as_its_source_did_then(
     with lived(history) as store:
         if not list(store.conversations()):
             return
-        state = Conversation()
+        state, forgets = Conversation(), False
         for event in store.events(CID):
             state.evolve(event)
             into = f"fork {event.version}"
             store.fork(CID, at=event.version, into=into)
             (forked,) = store.events(into)
-            assert decided_on(state) == decided_on(evolved(forked))
+            forgets = forgets or isinstance(event, EntryRetracted | ConversationCleared)
+            assert decided_on(state, fresh=not forgets) == decided_on(evolved(forked), fresh=not forgets)
             assert store.sendable(into).messages == store.sendable(CID, at=event.version).messages
         assert store.verify().findings == ()
 
@@ -230,8 +233,11 @@ def evolved(event: Any) -> Conversation:
     return state
 
 
-def decided_on(state: Conversation) -> dict[str, Any]:
-    """What an append looks at; of what left the buffer without calls only the number counts, and is gone."""
+def decided_on(state: Conversation, *, fresh: bool) -> dict[str, Any]:
+    """What an append looks at; of what left the buffer without calls only the number counts, and is gone.
+
+    A fresh id is one that its own log never used: what was retracted in the source is free in the fork.
+    """
     calls = state.calls
     return {
         "window": state.window,
@@ -241,8 +247,8 @@ def decided_on(state: Conversation) -> dict[str, Any]:
         "open": list(state.open_calls.items()),
         "bearing": dict(calls.bearing),
         "answers": dict(calls.answers),
-        "originals": dict(calls.originals),
-        "fresh": {call_id: calls.fresh_id(call_id, set()) for call_id in calls.bearing},
+        "originals": {name for name, is_renamed in calls.originals.items() if is_renamed},
+        "fresh": {call_id: calls.fresh_id(call_id, set()) for call_id in calls.bearing if fresh},
     }
 
 

@@ -111,7 +111,7 @@ def test_every_row_is_the_difference_of_the_states_on_its_two_sides(
 def compare(store: ConversationStore, row: HistoryRow, before: int) -> None:
     old, new = numbered(store, before), numbered(store, row.version)
     assert set(row.buffer.added) == new.keys() - old.keys()
-    assert set(row.buffer.evicted) == old.keys() - new.keys()
+    assert set(row.buffer.evicted + row.buffer.retracted) == old.keys() - new.keys()
     assert set(row.buffer.replaced) == {n for n in old.keys() & new.keys() if old[n] != new[n]}
     pushed = [
         n for n in new if n in old and any(a in row.buffer.added for a in list(new)[: list(new).index(n)])

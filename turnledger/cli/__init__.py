@@ -16,6 +16,7 @@ from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
 from turnledger.cli.replaying import replay
 from turnledger.cli.requests import requests
+from turnledger.cli.retracting import clear, retract
 from turnledger.cli.searching import search, stats
 from turnledger.cli.serving import serve
 from turnledger.cli.transfer import export, import_
@@ -54,7 +55,7 @@ def main(ctx: click.Context) -> None:
 
 for command in (
     *(demo, append, show, log, held, takes, import_, export, doctor, verify),
-    *(diff, replay, requests, fork, compact, inbox, head, serve),
+    *(diff, replay, requests, fork, compact, retract, clear, inbox, head, serve),
     *(follow, search, stats, migrate_),
 ):
     main.add_command(command)

@@ -11,12 +11,16 @@ from typing import Any, Literal, NamedTuple
 
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.errors import ConversationNotFound, ImportConflict, InvalidMessage, VersionConflict
+from turnledger.domain.events import ConversationCleared, MessageAppended
+from turnledger.domain.messages import read_message
 from turnledger.domain.values import Unkeepable, canonical, kept
 from turnledger.importing.formats import FORMATS, guessed_format, known_format
+from turnledger.importing.transcripts import BadLine, Transcript
 from turnledger.store import ConversationStore
 
 FORMAT_KEY, MESSAGES_KEY, DIGEST_KEY = "import.format", "import.messages", "import.digest"
 _ANOTHER_ID = "import it under another id (--id, where its file holds no other conversation)"
+_NOTHING = sha256().hexdigest()
 Outcome = Literal["new", "grown", "unchanged"]
 
 
@@ -74,22 +78,64 @@ def import_transcript(
         except InvalidMessage as error:
             index = reads[error.index].index if reads else before.messages
             raise InvalidMessage(index, error.reason) from error
-        return Imported(conversation_id, "grown" if before.version else "new", rest, name, report)
+        return Imported(conversation_id, "grown" if before.messages else "new", rest, name, report)
+
+
+def import_sound(
+    store: ConversationStore, item: Transcript, format: str | None = None
+) -> tuple[Imported, list[BadLine]]:
+    """`import_transcript` of a file's conversation, without the messages that cannot be kept.
+
+    Only where each message has a line or a row of its own, and so a place to be named by. Else, and where
+    none would be left, it raises `InvalidMessage`.
+    """
+    bad: list[BadLine] = []
+    while True:
+        meant = item.format or format or item.likely
+        try:
+            return import_transcript(store, item.conversation_id, item.messages, meant), bad
+        except (InvalidMessage, ImportConflict) as error:  # an earlier import left the bad ones out
+            faults = _faults(item.messages, meant) if item.places else {}
+            if isinstance(error, InvalidMessage):
+                faults.setdefault(error.index, error.reason)
+            if not item.places or not 0 < len(faults) < len(item.messages):
+                raise
+            bad += [BadLine(item.places[index], faults[index]) for index in sorted(faults)]
+            item = item.without(faults)
+
+
+def _faults(messages: Sequence[Any], format: str | None) -> dict[int, str]:
+    """The messages that cannot be kept, by their indexes, each with the reason."""
+    name = known_format(format) or guessed_format(messages)
+    faults: dict[int, str] = {}
+    for read in FORMATS[name].read(messages, 0):
+        try:
+            _likeness(read.index, messages[read.index])
+            read_message(read.message, read.index)
+        except InvalidMessage as error:
+            faults.setdefault(error.index, error.reason)
+    return faults
 
 
 def _progress(store: ConversationStore, conversation_id: str) -> _Progress:
-    """Read from the log, where it stands in the newest event that an import recorded."""
+    """Read from the log, where it stands in the newest event that an import recorded.
+
+    A cleared conversation begins anew: of what was imported before nothing is known. What was retracted was
+    imported all the same, and does not come back.
+    """
     try:
         events = store.events(conversation_id)
     except ConversationNotFound:
-        return _Progress(digest=sha256().hexdigest())
+        return _Progress(digest=_NOTHING)
     found = _Progress()
     for event in events:
         context = event.envelope.context or {}
-        if DIGEST_KEY in context and context.get(MESSAGES_KEY, "").isdecimal():
+        if isinstance(event, ConversationCleared):
+            found = _Progress(digest=_NOTHING)
+        elif DIGEST_KEY in context and context.get(MESSAGES_KEY, "").isdecimal():
             found = _Progress(0, int(context[MESSAGES_KEY]), context[DIGEST_KEY])
-        elif not found.digest:
-            break
+        elif not found.messages and isinstance(event, MessageAppended):
+            found = _Progress()  # somebody else began it
         found = found._replace(version=event.version)
     if not found.digest:
         raise ImportConflict(f"conversation {conversation_id!r} exists and no import began it: {_ANOTHER_ID}")

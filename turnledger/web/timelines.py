@@ -14,6 +14,8 @@ CELLS_MAX = 400
 _NOTABLE = (
     "damaged",
     "forked",
+    "cleared",
+    "retracted",
     "healed",
     "replaced",
     "discarded",
@@ -27,6 +29,7 @@ _NOTABLE = (
     "system",
     "developer",
     "request",
+    "record",
     "assistant",
     "tool",
 )
