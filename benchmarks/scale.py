@@ -4,7 +4,7 @@
     python -m benchmarks.scale make small.db --conversations 1000
     python -m benchmarks.scale follow big.db [--seconds 200]           its read models; goes on where it was
     python -m benchmarks.scale follow small.db
-    python -m benchmarks.scale measure big.db small.db                 both in turns, and the ratios to the last
+    python -m benchmarks.scale measure big.db small.db                 in turns, and ratios to the last
     python -m benchmarks.scale memory big.db                           of a writer and a follower
 
 The rows are written in bulk, through the mapper, with valid chains. `measure` and `memory` append to the

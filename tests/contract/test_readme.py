@@ -89,8 +89,8 @@ def test_the_commands_print_what_it_says_that_they_print(tmp_path: Path) -> None
     block = "".join(b for b in blocks("console") if "TURNLEDGER_STORE" in b or "sqlite-utils" in b)
     assert block.count("$ ") > 12
     for (command, expected), output in zip(session(block), ran(block, tmp_path), strict=False):
-        output = [timeless(line.replace(f"{tmp_path}{os.sep}", "")) for line in output]
-        assert output == [timeless(line) for line in expected], command
+        told = [timeless(line.replace(f"{tmp_path}{os.sep}", "")) for line in output]
+        assert told == [timeless(line) for line in expected], command
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:

@@ -424,3 +424,14 @@ def test_a_file_deleted_under_its_follower_is_made_anew(path: Path) -> None:
             time.sleep(0.01)
         stop.set()
         thread.join()
+
+
+def test_a_long_text_that_says_the_words_often_is_found_at_once(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("before it all " * 400 + "Évora error in line; " * 60_000))
+        models.catch_up()
+        (hit,) = models.search(Search(words="evora err*"))
+        assert hit.text.startswith("…")
+        assert "before it all Évora error" in hit.text
+        assert {hit.text[begin:end] for begin, end in hit.highlights} == {"Évora", "error"}
+        assert len(hit.text) < 300
