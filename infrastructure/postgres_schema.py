@@ -4,7 +4,7 @@ Conversation ids are compared by their bytes, as everywhere else, whatever the d
 `turnledger_format` says that the schema is a store, and of which format.
 """
 
-from turnledger.domain.errors import NewerLog, NotAStore, StoreNotFound
+from turnledger.domain.errors import InvalidArgument, NewerLog, NotAStore, StoreNotFound
 from turnledger.infrastructure.log import FORMAT, IS_LISTED
 from turnledger.infrastructure.postgres_connections import Loan
 from turnledger.infrastructure.postgres_location import PostgresLocation
@@ -110,6 +110,12 @@ def make(loan: Loan, location: PostgresLocation, order_lock: int) -> None:
         loan.asked("SELECT pg_advisory_xact_lock(%s, 0)", (MAKING,))
         if look(loan, location):
             return
+        encoding = loan.asked("SHOW server_encoding")[0][0]
+        if encoding != "UTF8":
+            raise InvalidArgument(
+                f"{location.place} keeps text as {encoding}, which has not every letter: make a database with "
+                "createdb --encoding=UTF8 --template=template0"
+            )
         if not loan.asked("SELECT 1 FROM pg_namespace WHERE nspname = %s", (location.schema,)):
             loan.asked(f"CREATE SCHEMA {names['schema']}")
         loan.script(";".join((_TABLES, _SEGMENTS, _APPEND, _COPY)).format(**names))

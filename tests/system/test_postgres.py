@@ -506,6 +506,14 @@ class TestPasswords:
             server.remove()
 
 
+def test_a_database_that_has_not_every_letter_is_refused() -> None:
+    url = need_server().url()
+    executed(url, "DROP DATABASE IF EXISTS latin")
+    executed(url, "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    with pytest.raises(InvalidArgument, match="keeps text as LATIN1"):
+        ConversationStore(url.replace("/postgres?", "/latin?"))
+
+
 def test_without_the_extra_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from turnledger.infrastructure import places
 
