@@ -226,7 +226,8 @@ class Conversation:
                 self.calls.forget_answer(answered, event.entry)
         else:
             self.calls.forget_turn(event.entry, facts.call_ids)
-        self._reopen(facts.call_ids)
+        if facts.call_ids:
+            self._reopen(facts.call_ids)
         if event.entry == self.newest_user:
             self.newest_user = self._newest(lambda facts: facts.role == "user")
         if event.entry == self.calls.newest_turn:

@@ -230,19 +230,25 @@ class ConversationStore:
         idempotency_key: str | None = None,
         reused_ids: ReusedIds | None = None,
         expected_version: int | None = None,
+        records: Iterable[Record] = (),
+        expected_records: int | None = None,
     ) -> WriteBackResult:
         """The resumed run's write (RT-TOOL-7.2): appends, and delivers what is held, then `artifacts`.
 
         All in one transaction, on the last assistant message given. If that message repeats what is known,
         or none is given, nothing is delivered, and those artifacts are held that no earlier try brought.
-        Raises what `append` raises; nothing was taken then.
+        `records` and `expected_records` are as in `append`. Raises what `append` raises; nothing was taken
+        then.
         """
         command = self._command(conversation_id, checked_id("execution_id", execution_id), turn_id, context)
-        command.given(messages, artifacts).keyed("write_back", idempotency_key)
+        own = read_records(records)
+        command.given(messages, artifacts).keyed("write_back", idempotency_key, map(asdict, own))
         mode = self._mode(reused_ids)
         done: list[Appending] = []
+        kept = 0
 
         def decide(changes: Changes) -> None:
+            nonlocal kept
             done[:] = [command.appending(changes, mode)]
             delivering.write_back(
                 changes,
@@ -252,13 +258,14 @@ class ConversationStore:
                 self._settings.held_limits,
                 command.new_ids(changes),
             )
+            kept = keep(changes, own) if own else 0
 
-        changes = command.run(decide, expected_version=expected_version)
+        changes = command.run(decide, expected_version=expected_version, expected_records=expected_records)
         did = artifacts_of(command.first_use() if command.repeated else changes.events)
         if command.repeated:
             report = command.repeated_report(changes)
         else:
-            report = done[0].report()
+            report = {**done[0].report(), "records": kept}
             log_differing(command, done[0])
             warn_of(conversation_id, did.refused)
         delivered = self._payloads(conversation_id, did.delivered)
@@ -296,6 +303,8 @@ class ConversationStore:
         conversation_id: str,
         entry: int | None = None,
         *,
+        instead: Any = (),
+        expected_version: int | None = None,
         turn_id: str | None = None,
         context: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -307,12 +316,14 @@ class ConversationStore:
         appended, and a call whose result was taken back is open again. With a turn go the results in the
         buffer that no other turn there declares, in the same transaction, so that no orphan is left: the
         results first, an event each. What was delivered on it stays delivered. An empty buffer has nothing to
-        take: nothing is recorded, and `entry` is None. Raises `EntryNotFound` for what is not in the buffer,
-        `ConversationNotFound` and `IdempotencyConflict`.
+        take: nothing is recorded, and `entry` is None. `instead` are messages to append in the same
+        transaction. Raises `EntryNotFound` for what is not in the buffer, `ConversationNotFound`,
+        `InvalidMessage`, `VersionConflict` and `IdempotencyConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
         number = checked_entry(entry)
-        return retracted(self._application, command.keyed("retract", idempotency_key, [number]), number)
+        command.given(instead).keyed("retract", idempotency_key, [number])
+        return retracted(self._application, command, number, self._mode(None), expected_version)
 
     def clear(
         self,
@@ -321,15 +332,17 @@ class ConversationStore:
         turn_id: str | None = None,
         context: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
+        expected_records: int | None = None,
     ) -> ClearResult:
         """Lets a conversation begin anew: its buffer is empty, and no call of before is known any more.
 
         Records of before are not shown any more. Entry numbers go on; what is held or in an open take stays,
-        as it belongs to executions. With nothing to forget nothing is recorded. Raises
-        `ConversationNotFound` and `IdempotencyConflict`.
+        as it belongs to executions. With nothing to forget nothing is recorded. `expected_records` is as in
+        `append`. Raises `ConversationNotFound`, `IdempotencyConflict` and `VersionConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
-        return cleared(self._application, command.keyed("clear", idempotency_key))
+        command.keyed("clear", idempotency_key)
+        return cleared(self._application, command, expected_records)
 
     def fork(
         self,

@@ -24,14 +24,17 @@ def is_sound(item: Mapping[str, Any]) -> bool:
 
 def accepted(items: Iterable[Block]) -> list[Block]:
     """The items that the service takes."""
+    seen: set[Any] = set()
+    identified = (_identified(item, seen) for item in items)
+    fit = (_fit(one) for one in identified if one is not None)
+    return led(one for one in fit if one is not None)
+
+
+def led(items: Iterable[Block]) -> list[Block]:
+    """The items without reasoning that leads to nothing."""
     sent: list[Block] = []
     waiting: list[Block] = []
-    seen: set[Any] = set()
-    for item in items:
-        one = _identified(item, seen)
-        one = None if one is None else _fit(one)
-        if one is None:
-            continue
+    for one in items:
         if type_of(one) == REASONING:
             waiting.append(one)
             continue

@@ -5,7 +5,7 @@ its calls, or the items that it was imported from, one by one. What the service 
 that leads to nothing, an id that is not its item's kind's or that stands twice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -32,6 +32,7 @@ class _Context:
     ids: Mapping[str, str]
     kinds: Mapping[str, str]
     answers: Mapping[str, str]
+    given: Callable[[Block], Block | None]
 
     def sent_as(self, call_id: str) -> str:
         """The kind that a call is sent as: its own where its result is of that kind, else a function's."""
@@ -59,20 +60,24 @@ def _text(item: Item) -> str:
     return "\n".join(block["text"] for block in spelled(item, NAME, spell))
 
 
-def items_of(items: Iterable[Item], ids: Mapping[str, str]) -> Iterator[Block]:
-    """The input items of these, with the ids that are sent."""
+def items_of(
+    items: Iterable[Item],
+    ids: Mapping[str, str],
+    given: Callable[[Block], Block | None] = given_message,
+) -> Iterator[Block]:
+    """The input items of these, with the ids that are sent; `given` makes of a message kept what is sent."""
     items = list(items)
     seen: set[Any] = set()
     kinds = {call_id: kind for item in items for call_id, kind in _kinds(item, seen).items()}
     answers = {str(item.call_id): _answered(item) for item in items if item.role == "tool"}
-    context = _Context(ids, kinds, answers)
+    context = _Context(ids, kinds, answers, given)
     for item in items:
         if item.role == "tool":
             yield _result(item, context)
         elif item.role == "assistant":
             yield from _turn(item, context)
         else:
-            yield _message(item)
+            yield _message(item, given)
 
 
 def _kept(item: Item) -> list[Block]:
@@ -118,12 +123,12 @@ def _answered(item: Item) -> str:
 def _turn(item: Item, context: _Context) -> Iterator[Block]:
     kept = [one for one in _kept(item) if _is_done(one)]
     if item.text and not any(type_of(one) == "message" for one in kept):
-        yield _message(item)
+        yield _message(item, context.given)
     for one in with_calls_left(kept, item, _is_call, lambda call, given: _call(call, given, context)):
         if type_of(one) != "message":
             yield copied(one)
-        elif given := given_message(one):
-            yield given
+        elif message := context.given(one):
+            yield message
 
 
 def _call(call: Call, given: Block, context: _Context) -> Block:
@@ -147,11 +152,11 @@ def _result(item: Item, context: _Context) -> Block:
     return {**kept, "output": output, "type": f"{kind}_output", "call_id": call_id}
 
 
-def _message(item: Item) -> Block:
+def _message(item: Item, given: Callable[[Block], Block | None]) -> Block:
     """A message as it was imported where that is one of OpenAI's; else in the short form."""
     kept = _kept(item)
-    if item.role != "assistant" and kept and (given := given_message(kept[0])):
-        return given
+    if item.role != "assistant" and kept and (message := given(kept[0])):
+        return message
     role = role_of(item)
     if not isinstance(item.content, list):
         return {"role": role, "content": item.text}

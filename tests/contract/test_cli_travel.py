@@ -1,4 +1,4 @@
-"""`diff`, `fork`, `compact`, `retract`, `clear`, `requests`, `inbox`, `head`, `verify --anchors` and `log`."""
+"""`diff`, `fork`, `compact`, `retract`, `clear`, `requests`, `inbox`, `head`, `verify --anchors`, `log`."""
 
 import json
 from datetime import timedelta

@@ -1,0 +1,136 @@
+"""The scenes that break a session, played by Google ADK's own runner on a store of ours and on ADK's own."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from google.adk.errors._stale_session_error import StaleSessionError
+
+from tests.system.adapters.google_adk_shop import (
+    OURS,
+    Gate,
+    Shop,
+    answers,
+    calls,
+    says,
+    shape,
+    why_not,
+)
+
+Scene = Callable[[str, Path], Awaitable[str]]
+
+
+def in_child(scene: str, whose: str, database: Path) -> int:
+    """The scene in a process of its own; how that ended."""
+    module = "tests.system.adapters.google_adk_shop"
+    return subprocess.run(
+        [sys.executable, "-m", module, scene, whose, str(database)],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    ).returncode
+
+
+async def next_request(shop: Shop) -> str:
+    """What the model is sent when the user goes on, or why Gemini refuses it."""
+    shop.model.turns[:] = [says("Yes?")]
+    await shop.ask("Hello?")
+    refused = why_not(shop.last_sent)
+    return f"refused: {refused}" if refused else " ".join(shape(shop.last_sent))
+
+
+async def tool_loop(whose: str, database: Path) -> str:
+    async with Shop(whose, database, calls("track"), calls("track", "label"), says("There")) as shop:
+        await shop.ask("Where is my parcel?")
+        return await next_request(shop)
+
+
+async def ids_used_again(whose: str, database: Path) -> str:
+    turns = calls("track", call_id="call_1"), says("There"), calls("track", call_id="call_1"), says("Still")
+    async with Shop(whose, database, *turns) as shop:
+        await shop.ask("Where is my parcel?")
+        await shop.ask("And now?")
+        return await next_request(shop)
+
+
+async def killed(whose: str, database: Path) -> str:
+    assert in_child("killed", whose, database) == -9
+    async with Shop(whose, database) as shop:
+        return await next_request(shop)
+
+
+async def cancelled_run(shop: Shop) -> None:
+    run = asyncio.create_task(shop.ask("Where is my parcel?"))
+    while not any(event.get_function_calls() for event in (await shop.session()).events):
+        await asyncio.sleep(0.01)
+    run.cancel()
+    await asyncio.wait([run])
+
+
+async def cancelled(whose: str, database: Path) -> str:
+    async with Shop(whose, database, calls("wait")) as shop:
+        await cancelled_run(shop)
+        return await next_request(shop)
+
+
+async def approval(whose: str, database: Path) -> str:
+    assert in_child("paused", whose, database) == 0
+    async with Shop(whose, database, says("Refunded")) as shop:
+        asked = [c for e in (await shop.session()).events for c in e.get_function_calls()][-1]
+        await shop.ask(answers(asked.id, asked.name, confirmed=True))
+        return await next_request(shop)
+
+
+async def late_result(whose: str, database: Path) -> str:
+    async with Shop(whose, database, calls("wait")) as shop:
+        await cancelled_run(shop)
+        shop.model.turns[:] = [says("One moment"), says("There")]
+        await shop.ask("Are you there?")
+        [call] = [c for e in (await shop.session()).events for c in e.get_function_calls()]
+        await shop.ask(answers(call.id, call.name, where="depot"))
+        return await next_request(shop)
+
+
+async def step_sent_again(whose: str, database: Path) -> str:
+    async with Shop(whose, database, calls("track"), says("There")) as shop:
+        await shop.ask("Where is my parcel?")
+        session = await shop.session()
+        for event in session.events[1:]:
+            try:
+                await shop.sessions.append_event(session, event.model_copy(deep=True))
+            except Exception as error:
+                return f"raises {type(error).__name__}"
+        return await next_request(shop)
+
+
+async def two_workers(whose: str, database: Path) -> str:
+    gate = Gate()
+    async with (
+        Shop(whose, database, calls("gate"), says("Open"), tools=[gate.gate]) as first,
+        Shop(whose, database, calls("track"), says("There")) as second,
+    ):
+        run = asyncio.create_task(first.ask("Open the gate"))
+        await gate.reached.wait()
+        await second.ask("Where is my parcel?")
+        gate.opened.set()
+        try:
+            await run
+        except StaleSessionError:
+            return "raises StaleSessionError: what the first worker did is lost"
+        return await next_request(first)
+
+
+SCENES: dict[str, Scene] = {
+    "a tool loop of several steps": tool_loop,
+    "killed between call and result": killed,
+    "cancelled in mid-tool": cancelled,
+    "a human approves in another process": approval,
+    "a late result": late_result,
+    "a step sent again": step_sent_again,
+    "two workers on one session": two_workers,
+    "the model uses an id again": ids_used_again,
+}
+
+__all__ = ["OURS", "SCENES"]

@@ -1,0 +1,253 @@
+"""LangChain's agent on a store of ours: what bricks a thread elsewhere leaves it sound here."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.judges import openai_chat
+from tests.judges.official import library
+from tests.system.adapters.outcomes_langgraph import OUTCOMES
+from turnledger import ConversationStore, InvalidArgument
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of LangChain's own
+
+for needed in ("langchain", "langgraph", "langgraph.checkpoint.sqlite"):
+    library(needed)
+
+from langchain.agents import create_agent  # noqa: E402
+from langchain.agents.middleware import AgentMiddleware  # noqa: E402
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage  # noqa: E402
+from langchain_core.tools import tool  # noqa: E402
+from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
+
+from tests.system.adapters.langgraph_scenes import SCENES, in_child  # noqa: E402
+from tests.system.adapters.langgraph_shop import (  # noqa: E402
+    CONFIG,
+    LABEL,
+    THEIRS,
+    THREAD,
+    WITH_BOTH,
+    Shop,
+    Told,
+    calls,
+    label,
+    shape,
+    track,
+)
+from turnledger.adapters.langgraph import TurnledgerMiddleware, import_thread  # noqa: E402
+from turnledger.adapters.langgraph_messages import as_messages, entry_of, repaired  # noqa: E402
+
+
+def run(awaited: Awaitable[Any]) -> Any:
+    async def main() -> Any:
+        return await awaited
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
+def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
+    scene: str, whose: str, tmp_path: Path
+) -> None:
+    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
+    if whose != THEIRS:
+        with ConversationStore(tmp_path / "shop.db") as store:
+            report = store.verify()
+            assert report.ok, report
+            sent = store.sendable(THREAD, provider="openai-chat").request
+            assert openai_chat.why_not(sent or {}) is None
+
+
+def test_every_scene_has_an_outcome_of_all() -> None:
+    assert {scene for scene, _ in OUTCOMES} == set(SCENES)
+    assert len(OUTCOMES) == 3 * len(SCENES)
+
+
+def test_what_a_paused_run_made_is_held_and_delivered_once_on_the_answer_of_another_process(
+    tmp_path: Path,
+) -> None:
+    async def resumed() -> None:
+        async with Shop(WITH_BOTH, tmp_path, "Refunded") as shop:
+            await shop.approved()
+
+    assert in_child("paused", WITH_BOTH, tmp_path) == 0
+    with ConversationStore(tmp_path / "shop.db") as store:
+        assert [held.payload for held in store.held(THREAD)] == [LABEL]
+        assert not any(message.get("toolArtifacts") for message in store.wire(THREAD))
+        run(resumed())
+        assert store.held(THREAD) == []
+        shown = [m for m in store.wire(THREAD) if m.get("toolArtifacts")]
+        assert [(m["content"], len(m["toolArtifacts"])) for m in shown] == [("Refunded", 1)]
+
+
+def test_a_run_that_is_resumed_after_a_crash_makes_no_call_again_that_had_its_result(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    @tool("track")  # type: ignore[untyped-decorator]
+    async def track_again(parcel: int = 1) -> str:
+        """Where a parcel is."""
+        made.append("track")
+        return "lost"
+
+    @tool("die")  # type: ignore[untyped-decorator]
+    async def live() -> str:
+        """Lives this time."""
+        made.append("die")
+        return "alive"
+
+    async def resumed() -> list[str]:
+        async with Shop(WITH_BOTH, tmp_path, "There", tools=[track_again, live]) as shop:
+            await shop.run(None)
+            return shape(shop.model.sent[-1])
+
+    assert in_child("killed", WITH_BOTH, tmp_path) == -9
+    assert run(resumed()) == ["u", "c:track", "c:die", "r:track depot", "r:die alive"]
+    assert made == ["die"]
+
+
+def test_the_synchronous_agent_is_recorded_too_and_goes_on_from_the_log_in_another_process() -> None:
+    with ConversationStore(":memory:") as store:
+        for turns in ([calls("track"), AIMessage("There")], [AIMessage("Bye")]):
+            model = Told(turns=turns, sent=[])
+            agent = create_agent(model, [label, track_now], middleware=[TurnledgerMiddleware(store)])
+            agent.invoke({"messages": [("user", f"{len(turns)}")]}, CONFIG)
+        assert shape(model.sent[-1]) == ["u", "c:track", "r:track depot", "a", "u"]
+        assert [m["role"] for m in store.buffer(THREAD)][-2:] == ["user", "assistant"]
+
+
+@tool("track")  # type: ignore[untyped-decorator]
+def track_now(parcel: int = 1) -> str:
+    """Where a parcel is."""
+    return "depot"
+
+
+def test_a_run_without_a_thread_is_told_to_name_one() -> None:
+    with ConversationStore(":memory:") as store:
+        agent = create_agent(
+            Told(turns=[AIMessage("x")], sent=[]), [track], middleware=[TurnledgerMiddleware(store)]
+        )
+        with pytest.raises(InvalidArgument, match="thread_id"):
+            agent.invoke({"messages": [("user", "Hi")]})
+        named = create_agent(
+            Told(turns=[AIMessage("x")], sent=[]), [track], middleware=[TurnledgerMiddleware(store, "mine")]
+        )
+        named.invoke({"messages": [("user", "Hi")]})
+        assert len(store.buffer("mine")) == 2
+
+
+def test_messages_come_back_as_they_were_given() -> None:
+    given = [
+        SystemMessage("Be kind", id="0"),
+        HumanMessage(
+            [
+                {"type": "text", "text": "Look"},
+                {"type": "image_url", "image_url": {"url": "https://x.y/z.png"}},
+            ],
+            id="1",
+            name="ann",
+            additional_kwargs={"k": [1, None]},
+        ),
+        AIMessage(
+            [
+                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                {"type": "tool_use", "id": "c1", "name": "track", "input": {}},
+            ],
+            id="2",
+            tool_calls=[{"id": "c1", "name": "track", "args": {}}],
+            additional_kwargs={"refusal": None},
+            response_metadata={"model": "m", "usage": {"in": 3}},
+            usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+        ),
+        ToolMessage("depot", id="3", tool_call_id="c1", name="track", artifact={"a": 1}, status="error"),
+        AIMessage(
+            "",
+            id="4",
+            invalid_tool_calls=[
+                {"id": "c2", "name": "track", "args": "{", "error": "cut", "type": "invalid_tool_call"}
+            ],
+        ),
+    ]
+    with ConversationStore(":memory:") as store:
+        store.append("c", [entry_of(message) for message in given])
+        assert as_messages(store.entries("c")) == given
+
+
+def test_a_call_whose_id_was_used_before_comes_back_with_its_own_wherever_a_package_has_it() -> None:
+    again = AIMessage(
+        [{"type": "tool_use", "id": "c1", "name": "track", "input": {"p": 2}}],
+        tool_calls=[{"id": "c1", "name": "track", "args": {"p": 2}}],
+        additional_kwargs={"tool_calls": [{"id": "c1"}]},
+    )
+    given = [
+        AIMessage("", tool_calls=[{"id": "c1", "name": "track", "args": {}}]),
+        ToolMessage("depot", tool_call_id="c1"),
+        again,
+        ToolMessage("train", tool_call_id="c1"),
+    ]
+    with ConversationStore(":memory:") as store:
+        store.append("c", [{"role": "user", "content": "x"}, *map(entry_of, given)])
+        *_, turn, result = as_messages(store.entries("c"))
+        ids = turn.content[0]["id"], turn.tool_calls[0]["id"], turn.additional_kwargs["tool_calls"][0]["id"]
+        assert {*ids, result.tool_call_id} == {"c1-2"}
+
+
+def test_a_list_is_repaired_with_the_results_that_the_log_has() -> None:
+    turn = calls("track", "label")
+    cut = [HumanMessage("a"), turn, HumanMessage("b"), ToolMessage("stray", tool_call_id="gone")]
+    found = repaired(cut, {"c-track": ToolMessage("depot", tool_call_id="c-track")})
+    assert shape(found) == [
+        "u",
+        "c:track",
+        "c:label",
+        "r:track depot",
+        "r:label Tool call was interrupted; no result.",
+        "u",
+    ]
+
+
+def test_a_thread_is_imported_with_what_was_removed_from_its_state_and_again_only_what_is_new() -> None:
+    model = Told(turns=[calls("track"), AIMessage("There"), AIMessage("Bye"), AIMessage("Still?")], sent=[])
+    agent = create_agent(model, [track_now], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Where?")]}, CONFIG)
+    with ConversationStore(":memory:") as store:
+        assert import_thread(store, agent, CONFIG).messages == 4
+        agent.invoke({"messages": [("user", "Thanks")]}, CONFIG)
+        assert import_thread(store, agent, CONFIG).outcome == "grown"
+        assert import_thread(store, agent, CONFIG).outcome == "unchanged"
+        assert [m["role"] for m in store.buffer(THREAD)] == [
+            "user",
+            "assistant",
+            "tool",
+            "assistant",
+            "user",
+            "assistant",
+        ]
+        assert store.verify().ok
+
+
+def test_of_a_thread_that_was_forked_the_branch_of_the_newest_checkpoint_is_imported() -> None:
+    model = Told(turns=[AIMessage("One"), AIMessage("Two")], sent=[])
+    agent = create_agent(model, [track_now], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Left")]}, CONFIG)
+    first = list(agent.get_state_history(CONFIG))[-1]
+    agent.invoke({"messages": [("user", "Taken")]}, first.config)
+    with ConversationStore(":memory:") as store:
+        import_thread(store, agent, CONFIG, "taken")
+        assert [m["content"] for m in store.buffer("taken")] == ["Taken", "Two"]
+
+
+def test_the_protocol_is_the_one_that_was_read() -> None:
+    hooks = ("before_agent", "wrap_model_call", "wrap_tool_call", "after_agent")
+    assert [f"{name}{inspect.signature(getattr(AgentMiddleware, name))}" for name in hooks] == [
+        "before_agent(self, state: 'StateT', runtime: 'Runtime[ContextT]') -> 'dict[str, Any] | None'",
+        "wrap_model_call(self, request: 'ModelRequest[ContextT]', handler: "
+        "'Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]]') -> "
+        "'ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]'",
+        "wrap_tool_call(self, request: 'ToolCallRequest', handler: 'Callable[[ToolCallRequest], "
+        "ToolMessage | Command[Any]]') -> 'ToolMessage | Command[Any]'",
+        "after_agent(self, state: 'StateT', runtime: 'Runtime[ContextT]') -> 'dict[str, Any] | None'",
+    ]

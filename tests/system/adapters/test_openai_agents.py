@@ -1,0 +1,297 @@
+"""The session of the OpenAI Agents SDK: driven by its own loop, beside its own `SQLiteSession`."""
+
+import asyncio
+import inspect
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.judges.official import library
+from tests.judges.openai_responses import why_not
+from turnledger import AsyncConversationStore, ConversationStore, InvalidId
+from turnledger.domain.values import canonical
+
+library("agents")
+
+from agents.memory import Session, SessionSettings  # noqa: E402
+from agents.run_internal import session_persistence  # noqa: E402
+
+from tests.system.adapters import openai_agents_scenes as scenes  # noqa: E402
+from tests.system.adapters.outcomes_openai_agents import OUTCOMES  # noqa: E402
+from turnledger.adapters.openai_agents import TurnledgerSession, newest  # noqa: E402
+
+SIGNATURES = {
+    "get_items": "(self, limit: 'int | None' = None) -> 'list[TResponseInputItem]'",
+    "add_items": "(self, items: 'list[TResponseInputItem]') -> 'None'",
+    "pop_item": "(self) -> 'TResponseInputItem | None'",
+    "clear_session": "(self) -> 'None'",
+}
+"""The protocol as it was read in release 0.24.0."""
+
+USER = {"role": "user", "content": "hi"}
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"}
+CALL = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c1",
+    "name": "f",
+    "arguments": '{"a": 1}',
+    "status": "completed",
+    "provider_data": {"signature": "x"},
+}
+OTHER = {"type": "function_call", "call_id": "c2", "name": "g", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "found"}
+OTHER_OUTPUT = {
+    "type": "function_call_output",
+    "call_id": "c2",
+    "output": [{"type": "input_text", "text": "so"}],
+}
+ANSWER = {
+    "type": "message",
+    "id": "msg_1",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "yes", "annotations": [], "logprobs": []}],
+    "provider_data": {"model": "m"},
+}
+PARTS = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "and?"}], "own": 1}
+ALL: list[Any] = [USER, THOUGHT, CALL, OTHER, OUTPUT, OTHER_OUTPUT, ANSWER, PARTS]
+
+
+def in_any_order(items: list[Any]) -> list[str]:
+    return sorted(canonical(item) for item in items)
+
+
+def done(work: Any) -> Any:
+    return asyncio.run(work)
+
+
+@pytest.mark.parametrize("method", SIGNATURES)
+def test_the_protocol_is_the_one_that_was_read(method: str) -> None:
+    assert str(inspect.signature(getattr(Session, method))) == SIGNATURES[method]
+
+
+def test_the_session_is_one_that_takes_the_runs_wrapper() -> None:
+    session = TurnledgerSession("s")
+    assert isinstance(session, Session)
+    assert session_persistence._get_session_wrapper(session, object()) is not None
+    done(session.close())
+
+
+@pytest.mark.parametrize(("scene", "who"), OUTCOMES, ids=lambda value: value.replace(" ", "-"))
+def test_after_each_scene_the_model_is_asked_with_a_list_that_it_takes(
+    scene: str, who: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "store.db"
+
+    async def played() -> list[Any]:
+        session = scenes.session_of(who, path)
+        await scenes.SCENES[scene](session, path, who)
+        sent = await scenes.asked_at_last(session)
+        await scenes.closed(session)
+        return sent
+
+    sent = done(played())
+    refused = why_not({"input": sent})
+    assert scenes.told(sent) + (f", refused: {refused}" if refused else "") == OUTCOMES[scene, who]
+    if who == "turnledger":
+        assert refused is None
+        with ConversationStore(path) as store:
+            assert store.verify().ok
+            assert why_not(store.sendable(scenes.SESSION, provider="openai-responses").request or {}) is None
+
+
+async def with_items(items: list[Any], **options: Any) -> TurnledgerSession:
+    session = TurnledgerSession("s", **options)
+    await session.add_items(items)
+    return session
+
+
+def test_items_come_back_as_they_were_given() -> None:
+    async def told() -> Any:
+        session = await with_items(ALL)
+        await session.add_items([])
+        return await session.get_items()
+
+    assert done(told()) == ALL
+
+
+def test_they_do_in_whatever_pieces_they_were_given() -> None:
+    async def told(chance: random.Random) -> Any:
+        session, rest = TurnledgerSession("s"), ALL
+        while rest:
+            count = chance.randint(1, len(rest))
+            await session.add_items(rest[:count])
+            rest = rest[count:]
+        return await session.get_items()
+
+    for seed in range(12):
+        found = done(told(random.Random(seed)))
+        assert in_any_order(found) == in_any_order(ALL)
+        assert why_not({"input": [without_own(item) for item in found]}) is None
+
+
+def without_own(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key not in ("provider_data", "own")}
+
+
+def test_they_do_after_a_heal_too() -> None:
+    async def told() -> Any:
+        session = await with_items([USER, THOUGHT, CALL, OTHER, OTHER_OUTPUT])
+        await session.add_items([PARTS])
+        return await session.get_items()
+
+    found = done(told())
+    assert [one for one in found if one in ALL] == [USER, THOUGHT, CALL, OTHER, OTHER_OUTPUT, PARTS]
+    (healed,) = [one for one in found if one not in ALL]
+    assert (healed["type"], healed["call_id"]) == ("function_call_output", "c1")
+
+
+def test_items_are_popped_one_by_one_as_they_were_given_and_the_log_keeps_them(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def told() -> Any:
+        session = await with_items(ALL, store=path)
+        popped = [await session.pop_item() for _ in range(len(ALL) + 1)]
+        await session.close()
+        return popped
+
+    assert done(told()) == [*reversed(ALL), None]
+    with ConversationStore(path) as store:
+        assert store.buffer("s") == []
+        assert len(store.buffer("s", at=7)) == 6
+        assert store.verify().ok
+
+
+def test_a_pop_takes_one_item_of_a_response_and_leaves_the_others() -> None:
+    async def told() -> Any:
+        session = await with_items([USER, THOUGHT, CALL, OTHER])
+        await session.pop_item()
+        rest = await session.get_items()
+        await session.add_items([OTHER, OUTPUT, OTHER_OUTPUT])
+        return rest, await session.get_items()
+
+    rest, whole = done(told())
+    assert rest[:3] == [USER, THOUGHT, CALL]
+    assert in_any_order(whole) == in_any_order([USER, THOUGHT, CALL, OTHER, OUTPUT, OTHER_OUTPUT])
+
+
+def test_the_runners_own_rewind_takes_back_what_a_retry_sends_again() -> None:
+    async def told() -> Any:
+        session = await with_items([USER, THOUGHT, CALL, OUTPUT, ANSWER])
+        await session.add_items([PARTS])
+        await session_persistence.rewind_session_items(session, [PARTS])
+        before = await session.get_items()
+        await session_persistence.rewind_session_items(session, [OTHER])
+        return before, await session.get_items()
+
+    before, after = done(told())
+    assert before == after == [USER, THOUGHT, CALL, OUTPUT, ANSWER]
+
+
+def test_an_unknown_session_has_no_items_and_is_not_begun_by_reading(tmp_path: Path) -> None:
+    async def told() -> Any:
+        async with TurnledgerSession("s", tmp_path / "store.db") as session:
+            await session.clear_session()
+            return await session.get_items(), await session.pop_item()
+
+    assert done(told()) == ([], None)
+    with ConversationStore(tmp_path / "store.db") as store:
+        assert list(store.conversations()) == []
+
+
+def test_a_cleared_session_begins_anew() -> None:
+    async def told() -> Any:
+        session = await with_items(ALL)
+        await session.clear_session()
+        empty = await session.get_items()
+        await session.add_items(ALL)
+        return empty, await session.get_items()
+
+    assert done(told()) == ([], ALL)
+
+
+@pytest.mark.parametrize("limit", range(-1, len(ALL) + 3))
+def test_a_limit_parts_no_call_from_its_output_nor_reasoning_from_what_it_led_to(limit: int) -> None:
+    async def told() -> Any:
+        session = await with_items(ALL)
+        return await session.get_items(limit)
+
+    found = done(told())
+    assert found == (ALL[len(ALL) - len(found) :] if found else [])
+    assert len(found) == {-1: 0, 0: 0, 1: 1, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 7}.get(limit, len(ALL))
+    assert why_not({"input": [without_own(item) for item in found]}) is None
+
+
+def test_a_limit_begins_behind_a_response_without_reasoning_or_calls() -> None:
+    answers = [{"role": "assistant", "content": text} for text in "ab"]
+    assert newest([USER, *answers], 1) == answers[1:]
+    assert newest([USER, CALL, OUTPUT], 2) == [CALL, OUTPUT]
+    assert newest([USER, CALL, OUTPUT], 1) == []
+
+
+def test_the_settings_limit_holds_where_none_is_given() -> None:
+    async def told(settings: Any) -> Any:
+        session = await with_items([USER, ANSWER, PARTS], session_settings=settings)
+        return await session.get_items(), await session.get_items(limit=2)
+
+    assert done(told(SessionSettings(limit=1))) == ([PARTS], [ANSWER, PARTS])
+    assert done(told({"limit": 1})) == ([PARTS], [ANSWER, PARTS])
+
+
+def test_an_equal_answer_under_a_made_up_id_is_another_answer() -> None:
+    made_up = {**ANSWER, "id": "__fake_id__"}
+
+    async def told(item: Any) -> Any:
+        session = await with_items([USER, item])
+        await session.add_items([USER, item])
+        return len(await session.get_items())
+
+    assert (done(told(made_up)), done(told(ANSWER))) == (4, 3)
+
+
+def test_it_says_where_its_events_come_from() -> None:
+    async def told() -> Any:
+        store = AsyncConversationStore(":memory:")
+        session = TurnledgerSession("s", store, origin=lambda wrapper: {"turn_id": f"turn {wrapper}"})
+        await session.add_items([USER], wrapper=7)
+        await session.pop_item(wrapper=8)
+        await session.close()
+        events = [event.turn_id async for event in store.events("s")]
+        await store.close()
+        return events
+
+    assert done(told()) == ["turn 7", "turn 7", "turn 8"]
+
+
+def test_a_store_that_blocks_is_used_from_threads() -> None:
+    with ConversationStore(":memory:") as store:
+        assert len(done(with_items_and_read(store))) == len(ALL)
+        assert store.version("s") == 7
+
+
+async def with_items_and_read(store: ConversationStore) -> Any:
+    session = await with_items(ALL, store=store)
+    return await session.get_items()
+
+
+def test_a_session_id_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidId):
+        TurnledgerSession("")
+
+
+def test_two_that_pop_at_once_take_different_items(tmp_path: Path) -> None:
+    async def told() -> Any:
+        sessions = [TurnledgerSession("s", tmp_path / "store.db") for _ in range(2)]
+        await sessions[0].add_items(ALL)
+        popped = await asyncio.gather(*(sessions[n % 2].pop_item() for n in range(len(ALL))))
+        left = await sessions[0].get_items()
+        for session in sessions:
+            await session.close()
+        return popped, left
+
+    popped, left = done(told())
+    assert left == []
+    assert in_any_order(popped) == in_any_order(ALL)

@@ -1,0 +1,154 @@
+"""Microsoft's agent-framework on the log: its history and its sessions (extra `agent-framework`).
+
+`TurnledgerHistoryProvider` keeps what an agent's runs say in one conversation a session. What it gives the
+next run is whole: calls that a crash or a cancel left open have a placeholder (MEM-3), a late result stands
+in its place (MEM-10), and an id that the model used again is one of its own. Messages come back as they were
+given, of whatever contents. With `load_messages=False` it is a pure audit sink. Give the agent
+`require_per_service_call_history_persistence=True` and each step is recorded before the next one is taken.
+
+`TurnledgerSessionStore` keeps the sessions themselves, in which the framework has the approvals that a human
+still owes. Artifacts that a tool holds under the execution `EXECUTION` are delivered with the next answer.
+
+    history = TurnledgerHistoryProvider("chats.db")
+    agent = Agent(client=client, context_providers=[history],
+                  require_per_service_call_history_persistence=True)
+"""
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent_framework import AgentSession, HistoryProvider, Message, SessionContext, SessionStore
+
+from turnledger.adapters.agent_framework_messages import (
+    as_entries,
+    as_messages,
+    is_control,
+    plain,
+    with_placeholders,
+)
+from turnledger.aio import AsyncConversationStore
+from turnledger.domain.errors import ConversationNotFound
+from turnledger.domain.records import Record
+
+PREFIX = "agent-framework/"
+EXECUTION = "agent-framework"
+SESSION, CONTROL = "agent-framework.session", "agent-framework.control"
+Store = AsyncConversationStore | str | os.PathLike[str]
+
+
+def conversation_of(session_id: str | None) -> str:
+    """The id of a session's conversation."""
+    return PREFIX + (session_id or "default")
+
+
+def _store_of(given: Store) -> AsyncConversationStore:
+    return given if isinstance(given, AsyncConversationStore) else AsyncConversationStore(given)
+
+
+class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
+    """The history of an agent's sessions in a store: a path or URL, or an `AsyncConversationStore`.
+
+    The flags are those of the framework's `HistoryProvider`.
+    """
+
+    def __init__(self, store: Store, source_id: str = "turnledger", **flags: Any) -> None:
+        super().__init__(source_id, **flags)
+        self.store = _store_of(store)
+
+    async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: Any) -> None:
+        """Gives the run its history, whole.
+
+        Results among its input are recorded first, and stand in the history, next to their calls. Where a
+        user goes on, calls that nothing answered have the placeholders that the run's end will record.
+        """
+        results = [m for m in context.input_messages if m.role == "tool" and not is_control(m)]
+        if results and self.store_inputs:
+            await self.save_messages(context.session_id, results, state=state)
+            context.input_messages = [m for m in context.input_messages if m not in results]
+        await super().before_run(agent=agent, session=session, context=context, state=state)
+        if any(m.role == "user" and not is_control(m) for m in context.input_messages):
+            history = context.context_messages.get(self.source_id, [])
+            context.context_messages[self.source_id] = with_placeholders(history)
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        """What was said; where the last calls are open, they are still."""
+        try:
+            return as_messages(await self.store.entries(conversation_of(session_id)))
+        except ConversationNotFound:
+            return []
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Appends what is new, in one transaction; the end of an answer takes what is held along.
+
+        What only answers a request for approval is no message: it is kept as a record.
+        """
+        new = _new_of(await self.get_messages(session_id), messages)
+        controls = [Record(CONTROL, None, plain(message)) for message in new if is_control(message)]
+        entries = as_entries(message for message in new if not is_control(message))
+        conversation = conversation_of(session_id)
+        if entries and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls"):
+            await self.store.write_back(conversation, EXECUTION, entries, records=controls)
+        elif entries or controls:
+            await self.store.append(conversation, entries, execution_id=EXECUTION, records=controls)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the framework calls its session stores experimental
+
+    class TurnledgerSessionStore(SessionStore):  # type: ignore[misc]
+        """The sessions of agents in a store, each in its conversation's records: the newest counts."""
+
+        def __init__(self, store: Store) -> None:
+            super().__init__()
+            self.store = _store_of(store)
+
+        async def get(self, session_id: str) -> AgentSession | None:
+            """The session as it was last set, None where it was not, or is deleted."""
+            self.validate_session_id(session_id)
+            try:
+                found = await self.store.records(conversation_of(session_id), SESSION)
+            except ConversationNotFound:
+                return None
+            return AgentSession.from_dict(found[-1].value) if found and found[-1].value else None
+
+        async def set(self, session_id: str, session: AgentSession) -> None:
+            self.validate_session_id(session_id)
+            await self._keep(session_id, session.to_dict())
+
+        async def delete(self, session_id: str) -> None:
+            """Records that the session is no more; what was said stays."""
+            self.validate_session_id(session_id)
+            if await self.get(session_id) is not None:
+                await self._keep(session_id, None)
+
+        async def _keep(self, session_id: str, value: Any) -> None:
+            records = [Record(SESSION, None, value)]
+            await self.store.append(conversation_of(session_id), [], records=records)
+
+
+def _new_of(known: Sequence[Message], given: Sequence[Message]) -> Sequence[Message]:
+    """What of the messages does not repeat the end of what is known, as the framework's own stores read it.
+
+    One user message without an id that is equal to the last one known is another.
+    """
+    have, come = _told(known), _told(given)
+    for length in range(min(len(have), len(come)), 0, -1):
+        repeats = have[-length:] == come[:length]
+        if repeats and not (length == 1 and given[0].role == "user" and not given[0].message_id):
+            return given[length:]
+    return given
+
+
+def _told(messages: Iterable[Message]) -> list[Any]:
+    return [message.message_id or plain(message) for message in messages]

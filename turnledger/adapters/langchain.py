@@ -1,0 +1,80 @@
+"""A chat message history of LangChain: `BaseChatMessageHistory`, over a store (extra `langchain`).
+
+    chain = RunnableWithMessageHistory(model, lambda session_id: TurnledgerHistory(session_id, store))
+
+Messages come back as they were given (ids, `additional_kwargs`, metadata, artifacts) in a list that a
+provider takes: a call that nothing answered has a placeholder, a late `ToolMessage` takes its place, and one
+that comes a second time is not kept twice. What is cleared is an event; every earlier state can still be
+read. For agents of LangGraph there is `turnledger.adapters.langgraph`, which records each step before the
+next.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import BaseMessage, RemoveMessage
+
+from turnledger.adapters.langgraph_messages import HEALED, KEPT, MADE, as_messages, entry_of, repaired
+from turnledger.domain.errors import ConversationNotFound, InvalidArgument
+from turnledger.domain.identifiers import checked_id
+from turnledger.projections.buffer import Entry
+from turnledger.store import ConversationStore
+
+
+class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]
+    """One conversation as a history: `session_id` is its id in the store.
+
+    `store` is a `ConversationStore`, or a place to open one at, which `close` closes again. The awaited
+    methods are the base's: they call these in a thread.
+    """
+
+    def __init__(
+        self, session_id: str, store: ConversationStore | str | bytes | os.PathLike[str] = ":memory:"
+    ) -> None:
+        super().__init__()
+        self.session_id = checked_id("session_id", session_id)
+        self._is_own = not isinstance(store, ConversationStore)
+        self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
+
+    def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            self.store.close()
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The messages, healed."""
+        return repaired(as_messages(self._entries()), {})
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Appends messages, all or none; one whose id is there already, and what was only made for a reading,
+        is left out. Raises `InvalidArgument` for a `RemoveMessage`, and what `append` raises."""
+        if any(isinstance(message, RemoveMessage) for message in messages):
+            raise InvalidArgument("a history takes no RemoveMessage: retract the entry, or clear the history")
+        known = _ids(self._entries()) if any(message.id for message in messages) else set()
+        given = [message for message in messages if message.id is None or message.id not in known]
+        made = (HEALED, MADE)
+        entries = [entry_of(one) for one in given if not (one.id or "").startswith(made)]
+        if entries:
+            self.store.append(self.session_id, entries)
+
+    def clear(self) -> None:
+        """Begins the history anew; what is held for its runs stays held."""
+        try:
+            self.store.clear(self.session_id)
+        except ConversationNotFound:
+            return
+
+    def _entries(self) -> list[Entry]:
+        try:
+            return self.store.entries(self.session_id)
+        except ConversationNotFound:
+            return []
+
+
+def _ids(entries: Iterable[Entry]) -> set[Any]:
+    """The ids of the messages that are there."""
+    kept = (entry.metadata.get(KEPT) for entry in entries)
+    return {whole["data"].get("id") for whole in kept if whole} - {None}

@@ -1,0 +1,236 @@
+"""LangChain's agents and LangGraph on the log (extra `langgraph`).
+
+`TurnledgerMiddleware` records what an agent made by `create_agent` says, each step before the next one is
+taken, and hands the model a list that its provider accepts: a call that a crash or a cancel left open has its
+result from the log, or a placeholder (MEM-3). A tool that has answered a call is not made again for it. With
+a checkpointer the graph's state stays the agent's memory, and is mended where it needs it; without one the
+log is the memory: give the same `thread_id`.
+
+What a tool gives beside its content (`ToolMessage.artifact`) is held, and delivered with the run's answer.
+
+`import_thread` takes a thread of any graph with `messages` into a store, from its `get_state_history`.
+
+    agent = create_agent(model, tools, middleware=[TurnledgerMiddleware(ConversationStore("chats.db"))])
+    agent.invoke({"messages": [("user", "Where is my parcel?")]}, {"configurable": {"thread_id": "t1"}})
+"""
+
+from asyncio import to_thread
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Any
+from uuid import uuid4
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+from langgraph.config import get_config
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from turnledger.adapters.langgraph_messages import (
+    HEALED,
+    MADE,
+    as_message,
+    as_messages,
+    calls_of,
+    entry_of,
+    plain,
+    repaired,
+    with_ids,
+)
+from turnledger.domain.errors import ConversationNotFound, InvalidArgument
+from turnledger.domain.records import Record
+from turnledger.importing import Imported, import_transcript
+from turnledger.projections.buffer import Entry
+from turnledger.store import ConversationStore
+
+EXECUTION = "langgraph"
+SEEN = "langgraph.message"
+
+
+class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
+    """Mirrors an agent's messages into conversation `conversation_id`, or that of its `thread_id`.
+
+    Put it last among the middleware: then it records what the model is really sent and says.
+    """
+
+    def __init__(self, store: ConversationStore, conversation_id: str | None = None) -> None:
+        super().__init__()
+        self.store = store
+        self._conversation_id = conversation_id
+        self._seen: dict[str, tuple[int, set[str]]] = {}
+        self._lock = Lock()
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Records the input, and gives the run its list: the state's, mended, or, without one, the log's."""
+        messages, conversation = list(state["messages"]), self._conversation()
+        carries = self._is_known(conversation, messages)
+        self._mirror(conversation, messages)
+        entries = self._entries(conversation)
+        wanted = repaired(messages if carries else as_messages(entries), _results(entries))
+        if wanted == messages:
+            return None
+        return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *wanted]}
+
+    def wrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        """Records what is new, mends the list, and records the turn before anything acts on it."""
+        response = handler(self._asked(request))
+        return self._said(request.messages, response)
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Records the result as soon as there is one; a call that the log has the result of is not made."""
+        known = self._known_result(request.tool_call["id"])
+        return known or self._done(handler(request))
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        self._mirror(self._conversation(), state["messages"])
+        return None
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        return await to_thread(self.before_agent, state, runtime)
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        response = await handler(await to_thread(self._asked, request))
+        return await to_thread(self._said, request.messages, response)
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        known = await to_thread(self._known_result, request.tool_call["id"])
+        return known or await to_thread(self._done, await handler(request))
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        return await to_thread(self.after_agent, state, runtime)
+
+    def _asked(self, request: ModelRequest) -> ModelRequest:
+        conversation = self._conversation()
+        self._mirror(conversation, request.messages)
+        wanted = repaired(request.messages, _results(self._entries(conversation)))
+        return request.override(messages=wanted)
+
+    def _said(self, before: Sequence[BaseMessage], response: Any) -> Any:
+        if isinstance(response, AIMessage):
+            response = ModelResponse(result=[response])
+        result = getattr(response, "model_response", response).result
+        result[:] = [_with_own_ids(message, before) for message in result]
+        self._mirror(self._conversation(), result)
+        return response
+
+    def _done(self, result: Any) -> Any:
+        if isinstance(result, ToolMessage):
+            self._mirror(self._conversation(), [result])
+        return result
+
+    def _known_result(self, call_id: str) -> BaseMessage | None:
+        return _results(self._entries(self._conversation())).get(call_id)
+
+    def _conversation(self) -> str:
+        if self._conversation_id is not None:
+            return self._conversation_id
+        thread = get_config().get("configurable", {}).get("thread_id")
+        if thread is None:
+            raise InvalidArgument(
+                "which conversation is it? Give the run a config {'configurable': {'thread_id': ...}}, "
+                "or the middleware a conversation_id"
+            )
+        return str(thread)
+
+    def _entries(self, conversation: str) -> list[Entry]:
+        try:
+            return self.store.entries(conversation)
+        except ConversationNotFound:
+            return []
+
+    def _is_known(self, conversation: str, messages: Sequence[BaseMessage]) -> bool:
+        """Whether the state carries what was said before: a message of it was seen, or none was."""
+        seen = self._ids(conversation)
+        return not seen or any(message.id in seen for message in messages)
+
+    def _ids(self, conversation: str) -> set[str]:
+        """The ids of all messages that were mirrored, read on from where the last reading ended."""
+        version, ids = self._seen.get(conversation, (0, set()))
+        try:
+            found = self.store.records(conversation, SEEN, after=version)
+        except ConversationNotFound:
+            return set()
+        ids |= {str(record.key) for record in found}
+        self._seen[conversation] = (found[-1].version if found else version), ids
+        return ids
+
+    def _mirror(self, conversation: str, messages: Sequence[BaseMessage]) -> None:
+        """Appends what was not seen yet, in order, each once; an answer takes what is held along."""
+        with self._lock:
+            seen = self._ids(conversation)
+            for message in messages:
+                message.id = message.id or uuid4().hex
+                if message.id not in seen and not message.id.startswith((HEALED, MADE)):
+                    self._append(conversation, message)
+                    seen.add(message.id)
+
+    def _append(self, conversation: str, message: BaseMessage) -> None:
+        entry = entry_of(message)
+        keyed: Any = {"records": [Record(SEEN, message.id, None)], "idempotency_key": f"{SEEN}/{message.id}"}
+        if isinstance(message, AIMessage) and not calls_of(message):
+            self.store.write_back(conversation, EXECUTION, entry, **keyed)
+            return
+        if isinstance(message, ToolMessage) and message.artifact is not None:
+            self._hold(conversation, message)
+        self.store.append(conversation, entry, execution_id=EXECUTION, **keyed)
+
+    def _hold(self, conversation: str, message: ToolMessage) -> None:
+        artifact = plain(message)["data"]["artifact"]
+        payload = artifact if isinstance(artifact, dict) else {"artifact": artifact}
+        held = {"type": message.name or "tool", "payload": payload, "tool_call_id": message.tool_call_id}
+        self.store.hold(conversation, EXECUTION, [held], idempotency_key=f"{SEEN}/{message.id}/hold")
+
+
+def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
+    """The real results of a buffer, by the ids of their calls."""
+    return {
+        entry.metadata["tool_call_id"]: as_message(entry)
+        for entry in entries
+        if entry.role == "tool" and not entry.metadata.get("healed")
+    }
+
+
+def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:
+    """The turn, with an id of its own for each call whose id was used before: models reuse ids."""
+    declared = {call["id"] for earlier in before for call in calls_of(earlier)}
+    renamed: dict[str, str] = {}
+    for call in calls_of(message):
+        number, given = 1, call["id"]
+        while (own := given if number == 1 else f"{given}-{number}") in declared:
+            number += 1
+        declared.add(own)
+        if own != given:
+            renamed[given] = own
+    found: BaseMessage = with_ids(message, renamed)
+    return found
+
+
+def import_thread(
+    store: ConversationStore, graph: Any, config: Any, conversation_id: str | None = None
+) -> Imported:
+    """Takes a thread into a store from its checkpoints, as conversation `conversation_id` or its `thread_id`.
+
+    Everything that was said on the way to the newest checkpoint is taken, also what was removed from the
+    state since, and of a message that was changed its newest form. Again it adds only what is new. Raises
+    what `import_transcript` raises.
+    """
+    snapshots = {_checkpoint(snapshot.config): snapshot for snapshot in graph.get_state_history(config)}
+    said: dict[str, dict[str, Any]] = {}
+    for snapshot in reversed(_line(list(snapshots.values()), snapshots)):
+        for place, message in enumerate(snapshot.values.get("messages", ())):
+            said[message.id or str(place)] = plain(message)
+    name = conversation_id or str(config["configurable"]["thread_id"])
+    return import_transcript(store, name, list(said.values()), "langchain")
+
+
+def _line(newest_first: list[Any], by_id: dict[Any, Any]) -> list[Any]:
+    """The snapshots from the newest back to the first, without those of branches that were left."""
+    found, here = [], newest_first[0] if newest_first else None
+    while here is not None:
+        found.append(here)
+        here = by_id.get(_checkpoint(here.parent_config)) if here.parent_config else None
+    return found
+
+
+def _checkpoint(config: Any) -> Any:
+    return config["configurable"].get("checkpoint_id")

@@ -1,0 +1,181 @@
+"""A session of the OpenAI Agents SDK: `agents.memory.Session`, over a store (extra `openai-agents`).
+
+    session = TurnledgerSession("support-7", "conversations.db")
+    result = await Runner.run(agent, "Where is my parcel?", session=session)
+
+Items come back as they were given, with reasoning and the service's ids, in a list that the service takes: a
+call that nothing answered has a placeholder, a late output takes its place, and what comes a second time is
+not kept twice. `pop_item` and `clear_session` are events; every earlier state can still be read. What the
+model did between two inputs is one entry, as an import of the same items has it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, cast
+
+from agents.items import TResponseInputItem
+from agents.memory import SessionSettings
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+
+from turnledger.adapters.awaiting import Place, awaited
+from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
+from turnledger.domain.identifiers import checked_id
+from turnledger.domain.pairing import Item
+from turnledger.domain.values import copied
+from turnledger.importing.openai_responses import read
+from turnledger.importing.reading import as_item, equal, own_ids
+from turnledger.projections.buffer import Entry
+from turnledger.projections.providers.openai_items import REASONING, RESULTS, type_of
+from turnledger.projections.providers.openai_messages import fits
+from turnledger.projections.providers.openai_order import is_answer, led
+from turnledger.projections.providers.openai_responses import items_of
+from turnledger.projections.sendable import normalized_items
+
+Items = list[dict[str, Any]]
+Origin = Callable[[Any], Mapping[str, Any]]
+
+
+class TurnledgerSession:
+    """One conversation as a session: `session_id` is its id in the store.
+
+    `store` is a `ConversationStore`, an `AsyncConversationStore`, or a place to open one at, which `close`
+    closes again. `origin` is called with the run's `RunContextWrapper` (None outside of a run) for what the
+    events are to say of where they come from: any of `turn_id` and `context`.
+
+    `limit` gives the newest items in whole responses: an output never without its call, nor what reasoning
+    led to without the reasoning; so there may be fewer.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        store: Place = ":memory:",
+        *,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        self.session_id = checked_id("session_id", session_id)
+        self.session_settings: SessionSettings | None = (
+            SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
+        )
+        self._store, self._is_own = awaited(store)
+        self._origin = origin or (lambda wrapper: {})
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await self._store.close()
+
+    async def get_items(self, limit: int | None = None, *, wrapper: Any = None) -> list[TResponseInputItem]:
+        """The items, healed; with `limit` the newest, that many at most."""
+        items = await self._items()
+        most = resolve_session_limit(limit, self.session_settings)
+        return cast(list[TResponseInputItem], items if most is None else newest(items, most))
+
+    async def add_items(self, items: list[TResponseInputItem], *, wrapper: Any = None) -> None:
+        """Appends items, all or none; calls and outputs that are known, and answers under their id, are not
+        kept twice."""
+        given = [dict(item) if isinstance(item, Mapping) else item for item in items]
+        if any(_is_identified(item) for item in given):
+            known = await self._items()
+            given = [item for item in given if not (_is_identified(item) and _stands_in(known, item))]
+        messages = [found.message for found in read(given)]
+        if messages:
+            await self._store.append(self.session_id, messages, **self._origin(wrapper))
+
+    async def pop_item(self, *, wrapper: Any = None) -> TResponseInputItem | None:
+        """Takes the newest item back, and gives it; the items of its entry that are older stay."""
+        while True:
+            try:
+                version = await self._store.version(self.session_id)
+                entries = await self._store.entries(self.session_id)
+                if not entries:
+                    return None
+                items = _items_of([_item(entries[-1])])
+                await self._store.retract(
+                    self.session_id,
+                    entries[-1].number,
+                    instead=[found.message for found in read(items[:-1])],
+                    expected_version=version,
+                    **self._origin(wrapper),
+                )
+            except ConversationNotFound:
+                return None
+            except (VersionConflict, EntryNotFound):
+                continue
+            if items:
+                return cast(TResponseInputItem, items[-1])
+
+    async def clear_session(self, *, wrapper: Any = None) -> None:
+        """Begins the session anew; what is held for its runs stays held."""
+        try:
+            await self._store.clear(self.session_id, **self._origin(wrapper))
+        except ConversationNotFound:
+            return
+
+    async def _items(self) -> Items:
+        try:
+            buffer = await self._store.buffer(self.session_id)
+        except ConversationNotFound:
+            return []
+        items, _ = normalized_items(buffer)
+        return led(_items_of(items))
+
+
+def newest(items: Items, limit: int) -> Items:
+    """The newest items, at most so many, beginning where a list can begin."""
+    first = max(len(items) - limit, 0)
+    while first < len(items) and not _can_begin(items, first):
+        first += 1
+    return items[first:]
+
+
+def _can_begin(items: Sequence[dict[str, Any]], place: int) -> bool:
+    """Whether what stands before a place can be left away: no call of an output behind it, and no reasoning
+    of the response that it would cut into."""
+    item = items[place]
+    if type_of(item) in RESULTS:
+        return False
+    before = items[place - 1] if place else {}
+    if type_of(item) == REASONING:
+        return type_of(before) != REASONING
+    if not is_answer(item):
+        return True
+    while place and (is_answer(items[place - 1]) or type_of(items[place - 1]) == REASONING):
+        place -= 1
+        if type_of(items[place]) == REASONING or _is_call(items[place]):
+            return False
+    return True
+
+
+def _is_call(item: Mapping[str, Any]) -> bool:
+    return f"{type_of(item)}_output" in RESULTS
+
+
+def _is_identified(item: Any) -> bool:
+    """Whether an item is an answer or reasoning with the service's own id: one that comes once.
+
+    A call has its own rule; an id that a program made up says nothing.
+    """
+    kind = type_of(item)
+    answers = kind == REASONING or (kind == "message" and item.get("role") == "assistant")
+    return answers and fits(item.get("id"), kind)
+
+
+def _stands_in(known: Items, item: dict[str, Any]) -> bool:
+    return any(one.get("id") == item["id"] and equal(one, item) for one in known)
+
+
+def _item(entry: Entry) -> Item:
+    return as_item(entry.stored)
+
+
+def _items_of(items: Sequence[Item]) -> Items:
+    """The items of the service, its messages as they were given."""
+    ids = {call_id: call_id for item in items for call_id in own_ids(item)}
+    return list(items_of(items, ids, copied))
