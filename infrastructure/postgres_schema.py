@@ -113,8 +113,8 @@ def make(loan: Loan, location: PostgresLocation, order_lock: int) -> None:
         encoding = loan.asked("SHOW server_encoding")[0][0]
         if encoding != "UTF8":
             raise InvalidArgument(
-                f"{location.place} keeps text as {encoding}, which has not every letter: make a database with "
-                "createdb --encoding=UTF8 --template=template0"
+                f"{location.place} keeps text as {encoding}, which has not every letter: make a database "
+                "with createdb --encoding=UTF8 --template=template0"
             )
         if not loan.asked("SELECT 1 FROM pg_namespace WHERE nspname = %s", (location.schema,)):
             loan.asked(f"CREATE SCHEMA {names['schema']}")
