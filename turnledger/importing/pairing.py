@@ -51,7 +51,3 @@ class Unanswered:
         answered = max(found, key=lambda one: one[:2])  # the first of equals
         self._open.remove(answered)
         return answered[3]
-
-    def forget(self) -> None:
-        """Nothing that comes answers a call so far."""
-        self._open.clear()
