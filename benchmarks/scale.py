@@ -4,7 +4,7 @@
     python -m benchmarks.scale make small.db --conversations 1000
     python -m benchmarks.scale follow big.db [--seconds 200]           its read models; goes on where it was
     python -m benchmarks.scale follow small.db
-    python -m benchmarks.scale measure big.db small.db                 both, and the ratios
+    python -m benchmarks.scale measure big.db small.db                 in turns, and ratios to the last
     python -m benchmarks.scale memory big.db                           of a writer and a follower
 
 The rows are written in bulk, through the mapper, with valid chains. `measure` and `memory` append to the
@@ -43,6 +43,7 @@ from turnledger.infrastructure.mapper import ConversationMapper, digest_of
 EVENTS_EACH = 10
 TOGETHER = 100
 BATCH_ROWS = 50_000
+WAITING = 20
 STARTED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 Row = tuple[str, int, str, bytes]
 
@@ -164,6 +165,10 @@ def measured(path: Path, conversations: int) -> Iterator[tuple[str, float]]:
         def append(one: str) -> None:
             store.append(one, {"role": "user", "content": "and?"})
 
+        for number in range(WAITING):
+            store.append(f"waits {number}", {"role": "assistant", "tool_calls": [{"id": "c", "name": "t"}]})
+        models.catch_up()
+
         yield "append, cold conversation", _median(append, some)
         yield "append, warm conversation", _median(append, some[:1] * 300)
         yield "append, new conversation", _median(append, [f"new {time.time_ns()} {n}" for n in range(300)])
@@ -186,12 +191,25 @@ def measured(path: Path, conversations: int) -> Iterator[tuple[str, float]]:
             models.catch_up()
 
         yield "append, and follow that", _median(append_and_follow, some[:100])
+        yield (
+            f"what waits, in {WAITING} conversations",
+            _median(lambda _: store.open_calls(models.waiting()), [None] * 20),
+        )
+        yield "open takes of all conversations", _median(lambda _: store.open_takes(), [None] * 20)
         rare = [f"order{chance.randrange(conversations)}" for _ in range(50)]
         yield "search, a word in one conversation", _median(lambda w: models.search(Search(words=w)), rare)
         common = [Search(words="refund courier", newest_first=True)] * 5
         yield "search, frequent words, newest first", _median(models.search, common)
         yield "search, frequent words, best first", _median(models.search, [Search(words="refund courier")])
         yield "stats", _median(lambda _: models.statistics(), [None])
+
+
+def _read_through(path: Path) -> None:
+    """So that what is measured is the work, and not whose pages the disk has to bring first."""
+    for file in (path, path.with_name(f"{path.stem}-read.db")):
+        with file.open("rb") as opened:
+            while opened.read(2**24):
+                pass
 
 
 def _median(call: Callable[[Any], object], given: Sequence[Any]) -> float:
@@ -255,9 +273,12 @@ def main() -> None:
         for line in remembered(first, _conversations_of(first)):
             _told(line)
     else:
+        for path in asked.stores:
+            _read_through(path)
         for same in zip(*(measured(path, _conversations_of(path)) for path in asked.stores), strict=True):
             told = "  ".join(f"{seconds * 1000:>10.3f} ms" for _, seconds in same)
-            _told(f"{same[0][0]:<40} {told}  ratio {same[0][1] / same[-1][1]:.2f}")
+            ratios = "  ".join(f"{seconds / same[-1][1]:.2f}" for _, seconds in same[:-1])
+            _told(f"{same[0][0]:<40} {told}  ratio {ratios}")
 
 
 def _conversations_of(path: Path) -> int:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from turnledger.domain.errors import TurnledgerError
 from turnledger.domain.events import ArtifactsHeld
+from turnledger.domain.identifiers import checked_id
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.projections.inbox import Inbox, InboxItem, oldest_first
 
@@ -17,19 +18,19 @@ log = logging.getLogger("turnledger")
 
 
 def inbox(
-    application: ConversationApplication, conversation_id: str | None, now: datetime
+    application: ConversationApplication, asked: str | Collection[str] | None, now: datetime
 ) -> list[InboxItem]:
-    """What waits in one conversation, or in all, oldest first.
+    """What waits in one conversation, in several, or in all, oldest first.
 
-    Over all conversations one that cannot be read is named in a log record and passed over.
+    Of several one that cannot be read is named in a log record and passed over.
     """
-    if conversation_id is not None:
-        return oldest_first(_items(application, Inbox(conversation_id, now), [conversation_id]))
-    holding = set(application.conversation_ids(ArtifactsHeld.TOPIC))
+    if isinstance(asked, str):
+        return oldest_first(_items(application, Inbox(asked, now), [asked]))
+    holding = set(application.conversation_ids(ArtifactsHeld.TOPIC)) if asked is None else set(asked)
     items: list[InboxItem] = []
-    for found in application.conversation_ids():
+    for found in application.conversation_ids() if asked is None else asked:
         try:
-            items += _items(application, Inbox(found, now), holding)
+            items += _items(application, Inbox(checked_id("conversation_id", found), now), holding)
         except TurnledgerError as error:
             log.warning("what waits in conversation %r is not known: %s", found, error)
     return oldest_first(items)

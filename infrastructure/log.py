@@ -14,10 +14,14 @@ from typing import Any, NamedTuple, Protocol
 
 from eventsourcing.persistence import Notification, StoredEvent
 
+from turnledger.domain.events import ArtifactsHeld, ArtifactsTaken
 from turnledger.infrastructure.faults import busy
 
 FORMAT = 1
 VERSION_MAX = 2**62
+LISTED = (ArtifactsHeld.TOPIC, ArtifactsTaken.TOPIC)
+"""The topics by which conversations are looked for: a partial index, where there is one, finds them."""
+IS_LISTED = " OR ".join(f"topic = '{topic}'" for topic in LISTED)
 _PAUSE_S = (0.0005, 0.004)
 _WILD = re.compile(r"([\\%_])")
 _ESCAPED = r"\\\1"
@@ -33,6 +37,11 @@ def pattern_of(text: str, *, doubled: bool = False) -> str:
     if doubled:
         escaped = escaped.replace("\\", "\\\\")
     return f"%{_NOT_ASCII.sub('%', _WILD.sub(_ESCAPED, escaped))}%"
+
+
+def having(topic: str | None) -> str:
+    """The condition that a row has a topic: as a literal, so that the partial index answers to it."""
+    return "" if topic is None else f" AND topic = '{topic}'"
 
 
 class Overtaken(Exception):
@@ -138,7 +147,8 @@ class Log(Protocol):
         """How many rows there are up to a version, and their bytes."""
 
     def conversation_ids(self, after: str | None, limit: int, topic: str | None = None) -> list[str]:
-        """The ids of conversations behind `after`, in their order; with `topic` of those that have one."""
+        """The ids of conversations behind `after`, in their order; of those that have an event of a `topic`
+        with one, which is one of `LISTED`."""
 
     def keep(self, conversation_id: str, parcels: Sequence[Parcel]) -> None:
         """Keeps segments; one that is there already is the same. A log may keep none."""

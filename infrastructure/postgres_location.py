@@ -35,7 +35,7 @@ class PostgresLocation:
         """Reads a URL. Raises `InvalidArgument`, which does not repeat it: it may hold a password."""
         bare, schema = _without_schema(url)
         parameters = _read(bare)
-        if parameters is None or "@" in str(parameters.get("host", "")):
+        if parameters is None or _is_torn(url) or "@" in str(parameters.get("host", "")):
             raise InvalidArgument(_UNREADABLE)
         if not _NAME.fullmatch(schema):
             raise InvalidArgument(f"schema={schema!r} must be a plain name of up to 63 letters, digits and _")
@@ -61,6 +61,13 @@ def _read(url: str) -> dict[str, Any] | None:
         return dict(conninfo_to_dict(url))
     except (psycopg.Error, ValueError):
         return None
+
+
+def _is_torn(url: str) -> bool:
+    """Whether an @ stands where none may, as behind a password with an @ or a / that is not escaped: the rest
+    of it would be taken for a host, and be told."""
+    server, _, name = url.partition("?")[0].partition("://")[2].partition("/")
+    return server.count("@") > 1 or "@" in name
 
 
 def _without_schema(url: str) -> tuple[str, str]:

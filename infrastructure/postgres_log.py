@@ -14,6 +14,7 @@ from turnledger.infrastructure.log import (
     Deadline,
     Parcel,
     UpToDate,
+    having,
     pattern_of,
 )
 from turnledger.infrastructure.postgres_connections import Loan
@@ -117,11 +118,10 @@ class Log:
         return found[0][0], found[0][1] or 0
 
     def conversation_ids(self, after: str | None, limit: int, topic: str | None = None) -> list[str]:
-        having, parameters = ("", []) if topic is None else (" AND topic = %s", [topic])
         found = self._loan.asked(
-            f"SELECT DISTINCT originator_id FROM {self._events} WHERE originator_id > %s{having}"
+            f"SELECT DISTINCT originator_id FROM {self._events} WHERE originator_id > %s{having(topic)}"
             " ORDER BY originator_id LIMIT %s",
-            ("" if after is None else after, *parameters, limit),
+            ("" if after is None else after, limit),
             patient=True,
         )
         return [row[0] for row in found]
@@ -135,13 +135,13 @@ class Log:
         their transactions' numbers, so that nothing comes in before a row whose number is below that of every
         transaction at work. Numbers wrap; what is compared is the distance to those.
         """
-        having, parameters = (" AND topic = ANY(%s)", [list(topics)]) if topics else ("", [])
+        of_topics, parameters = (" AND topic = ANY(%s)", [list(topics)]) if topics else ("", [])
         found = self._loan.asked(
             "WITH now AS (SELECT pg_snapshot_xmin(s)::text::bigint AS low, pg_snapshot_xmax(s)::text::bigint"
             " AS high FROM pg_current_snapshot() AS s)"
             " SELECT originator_id, originator_version, topic, state, notification_id,"
             " (e.xmin::text::bigint - low %% 4294967296 + 4294967296) %% 4294967296 < high - low"
-            f" FROM now, {self._events} AS e WHERE notification_id BETWEEN %s AND %s{having}"
+            f" FROM now, {self._events} AS e WHERE notification_id BETWEEN %s AND %s{of_topics}"
             " ORDER BY notification_id LIMIT %s",
             (first, last, *parameters, limit),
             patient=bool(topics),

@@ -4,8 +4,8 @@ Conversation ids are compared by their bytes, as everywhere else, whatever the d
 `turnledger_format` says that the schema is a store, and of which format.
 """
 
-from turnledger.domain.errors import NewerLog, NotAStore, StoreNotFound
-from turnledger.infrastructure.log import FORMAT
+from turnledger.domain.errors import InvalidArgument, NewerLog, NotAStore, StoreNotFound
+from turnledger.infrastructure.log import FORMAT, IS_LISTED
 from turnledger.infrastructure.postgres_connections import Loan
 from turnledger.infrastructure.postgres_location import PostgresLocation
 
@@ -25,6 +25,7 @@ CREATE TABLE {schema}.stored_events (
     originator_id text COLLATE "C" NOT NULL, originator_version bigint NOT NULL, topic text, state bytea,
     notification_id bigserial, PRIMARY KEY (originator_id, originator_version));
 CREATE UNIQUE INDEX stored_events_notification_id_idx ON {schema}.stored_events (notification_id);
+CREATE INDEX stored_events_listed_idx ON {schema}.stored_events (originator_id) WHERE {is_listed};
 CREATE TABLE {schema}.turnledger_format (format integer NOT NULL);
 INSERT INTO {schema}.turnledger_format VALUES ({format})
 """
@@ -103,11 +104,18 @@ def make(loan: Loan, location: PostgresLocation, order_lock: int) -> None:
         "conversations": CONVERSATIONS,
         "log": LOG,
         "format": FORMAT,
+        "is_listed": IS_LISTED,
     }
     with loan.transaction():
         loan.asked("SELECT pg_advisory_xact_lock(%s, 0)", (MAKING,))
         if look(loan, location):
             return
+        encoding = loan.asked("SHOW server_encoding")[0][0]
+        if encoding != "UTF8":
+            raise InvalidArgument(
+                f"{location.place} keeps text as {encoding}, which has not every letter: make a database "
+                "with createdb --encoding=UTF8 --template=template0"
+            )
         if not loan.asked("SELECT 1 FROM pg_namespace WHERE nspname = %s", (location.schema,)):
             loan.asked(f"CREATE SCHEMA {names['schema']}")
         loan.script(";".join((_TABLES, _SEGMENTS, _APPEND, _COPY)).format(**names))

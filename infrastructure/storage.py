@@ -21,7 +21,16 @@ from turnledger.domain.errors import NewerLog, NotAStore
 from turnledger.infrastructure.connections import Connections, Loan
 from turnledger.infrastructure.faults import Locked, busy, error_of, meaning_of
 from turnledger.infrastructure.location import Location
-from turnledger.infrastructure.log import FORMAT, VERSION_MAX, Deadline, Overtaken, Parcel, pattern_of
+from turnledger.infrastructure.log import (
+    FORMAT,
+    IS_LISTED,
+    VERSION_MAX,
+    Deadline,
+    Overtaken,
+    Parcel,
+    having,
+    pattern_of,
+)
 from turnledger.infrastructure.turnstile import Stay, Turnstile
 
 APPLICATION_ID = 0x544C4752  # "TLGR", in the file's header
@@ -33,6 +42,11 @@ CREATE_SEGMENTS = (
     "CREATE TABLE IF NOT EXISTS buffer_segments (conversation_id TEXT, version INTEGER, format INTEGER,"
     " digest TEXT, row_bytes INTEGER, checksum INTEGER, changes BLOB, PRIMARY KEY (conversation_id, version))"
 )
+CREATE_LISTED = (
+    "CREATE INDEX IF NOT EXISTS stored_events_listed ON stored_events (originator_id, topic)"
+    f" WHERE {IS_LISTED}"
+)
+BESIDE = (CREATE_SEGMENTS, CREATE_LISTED)
 
 
 class ConversationDatastore(SQLiteDatastore):
@@ -266,9 +280,9 @@ class Log:
     def conversation_ids(self, after: str | None, limit: int, topic: str | None = None) -> list[str]:
         """The ids of conversations behind `after`, in their order; with `topic` of those that have one."""
         found = self.execute(
-            "SELECT DISTINCT originator_id FROM stored_events WHERE originator_id > ?1"
-            " AND (?2 IS NULL OR topic = ?2) ORDER BY originator_id LIMIT ?3",
-            ("" if after is None else after, topic, limit),
+            f"SELECT DISTINCT originator_id FROM stored_events WHERE originator_id > ?{having(topic)}"
+            " ORDER BY originator_id LIMIT ?",
+            ("" if after is None else after, limit),
         )
         return [row[0] for row in found]
 
@@ -344,7 +358,7 @@ class ConversationRecorder(SQLiteApplicationRecorder):
         location.look()
         with self.datastore.reading(deadline) as log:
             log.execute("BEGIN")  # one look: another process may be making it a store just now
-            is_store, is_whole = _is_store(log, location), _has_segments(log)
+            is_store, is_whole = _is_store(log, location), _is_whole(log)
         if is_store and (is_whole or location.read_only):
             return
         if not location.may_create and not is_store:
@@ -354,16 +368,20 @@ class ConversationRecorder(SQLiteApplicationRecorder):
                 log.execute("PRAGMA journal_mode=WAL")
         with self.datastore.writing(deadline) as log:
             if _is_store(log, location):
-                log.execute(CREATE_SEGMENTS)  # a cache, which may have been thrown away
+                for statement in BESIDE:
+                    log.execute(statement)
             else:
-                for statement in (*self.create_table_statements, CREATE_SEGMENTS):
+                for statement in (*self.create_table_statements, *BESIDE):
                     log.execute(statement)
                 log.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 log.execute(f"PRAGMA user_version={FORMAT}")
 
 
-def _has_segments(log: Log) -> bool:
-    return bool(log.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'buffer_segments'")[0][0])
+def _is_whole(log: Log) -> bool:
+    """Whether what stands beside the log is there: it may have been thrown away."""
+    names = "'buffer_segments', 'stored_events_listed'"
+    found = log.execute(f"SELECT COUNT(*) FROM sqlite_master WHERE name IN ({names})")
+    return bool(found[0][0] == len(BESIDE))
 
 
 def _is_store(log: Log, location: Location) -> bool:

@@ -1,6 +1,7 @@
 """Which place each entry of a buffer has in the sendable list, at the cost of the buffer's end.
 
-The same as `normalize` gives, without the messages: what is settled keeps its place, as in `SendableView`.
+The same as `normalize` gives, without the messages: what is settled keeps its place, as in `SendableView`. An
+open call far from the end is settled too, with what stands in for its result: what settles it later is seen.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,7 +9,9 @@ from typing import Any, NamedTuple
 
 from turnledger.domain.pairing import Item, coerced
 from turnledger.projections.settled_items import repaired_behind
-from turnledger.projections.settling import answered_up_to, touches
+from turnledger.projections.settling import answered_up_to, closed_up_to, touches
+
+UNSETTLED_MAX = 128
 
 
 class Settled(NamedTuple):
@@ -42,6 +45,8 @@ def placed(
     if touches(items, declared, orphans):
         return None
     cut = answered_up_to(items, declared)
+    if len(items) - cut > UNSETTLED_MAX:
+        cut = max(cut, closed_up_to(items, len(items) - UNSETTLED_MAX // 2))
     head, rest = items[:cut], items[cut:]
     head_declared = {*declared, *(call.call_id for item in head for call in item.calls)}
     head_answered = {*orphans, *(item.call_id for item in head if item.call_id is not None)}
@@ -60,6 +65,14 @@ def placed(
     roles = {item.index: item.role for item in items}
     places = _places(systems, settled.systems, roles) | _places(others, leading + settled.others, roles)
     return Placed(places, leading, now)
+
+
+def placed_turn(stored: Sequence[Mapping[str, Any]], first: int, place: int) -> dict[int, int]:
+    """Places in the list by position, of a turn and the results behind it: the turn stands at `place`, and at
+    position `first` of the buffer, where nothing else has to do with its calls."""
+    items = coerced(stored, [], first=first)
+    roles = {item.index: item.role for item in items}
+    return _places(repaired_behind(items, [], (), leads=False)[1], place, roles)
 
 
 def _places(items: Sequence[Item], first: int, roles: Mapping[int, str]) -> dict[int, int]:

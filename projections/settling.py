@@ -30,3 +30,19 @@ def touches(items: Sequence[Item], declared: Collection[str], orphans: Collectio
         or any(call.call_id in orphans for call in item.calls)
         for item in items
     )
+
+
+def closed_up_to(items: Sequence[Item], most: int) -> int:
+    """How many items, `most` at most, stand before a place that no id reaches over, answered or not."""
+    last = {known: place for place, item in enumerate(items) for known in _ids(item)}
+    reach, cut = -1, 0
+    for place, item in enumerate(items[:most]):
+        reach = max([reach, *(last[known] for known in _ids(item))])
+        if reach <= place:
+            cut = place + 1
+    return cut
+
+
+def _ids(item: Item) -> list[str]:
+    answered = [] if item.call_id is None else [item.call_id]
+    return answered + [call.call_id for call in item.calls]

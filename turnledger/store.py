@@ -550,16 +550,18 @@ class ConversationStore:
         with self._reading(conversation_id, at, whole=True) as live:
             return live.artifacts.held(execution_id)
 
-    def open_takes(self, conversation_id: str | None = None) -> list[Take]:
+    def open_takes(self, conversation_id: str | Iterable[str] | None = None) -> list[Take]:
         """Takes that nothing settled: their process may have died before or after it delivered.
 
-        Over all conversations one that cannot be read is named in a log record and passed over.
+        Of one conversation, of several, or of all. Of several one that cannot be read is named in a log
+        record and passed over; of all only those are read that ever had a take.
         """
-        if conversation_id is not None:
-            with self._reading(conversation_id, whole=True) as live:
-                return live.artifacts.open_takes(conversation_id)
+        asked = _asked(conversation_id)
+        if isinstance(asked, str):
+            with self._reading(asked, whole=True) as live:
+                return live.artifacts.open_takes(asked)
         takes: list[Take] = []
-        for found in self._application.conversation_ids(ArtifactsTaken.TOPIC):
+        for found in self._application.conversation_ids(ArtifactsTaken.TOPIC) if asked is None else asked:
             try:
                 takes.extend(self.open_takes(found))
             except TurnledgerError as error:
@@ -620,15 +622,15 @@ class ConversationStore:
         sendable = self.sendable(conversation_id, at=recorded.of_version, provider=recorded.provider)
         return rebuilt(conversation_id, recorded, sendable)
 
-    def open_calls(self, conversation_id: str | None = None) -> list[InboxItem]:
-        """What waits in a conversation, or in all, oldest first: the operator's inbox.
+    def open_calls(self, conversation_id: str | Iterable[str] | None = None) -> list[InboxItem]:
+        """What waits in a conversation, in several, or in all, oldest first: the operator's inbox.
 
         Calls without an answer, placeholders still standing, held artifacts, open takes, each with its age.
-        Over all conversations one that cannot be read is named in a log record and passed over.
+        Of several one that cannot be read is named in a log record and passed over. All means that each is
+        read: where they are many, give `read_models().waiting()`, which knows where something waits.
         """
-        if conversation_id is not None:
-            checked_id("conversation_id", conversation_id)
-        return inbox(self._application, conversation_id, aware("clock()", self._settings.clock()))
+        asked = _asked(conversation_id)
+        return inbox(self._application, asked, aware("clock()", self._settings.clock()))
 
     def head(self, conversation_id: str) -> Head:
         """Version and digest of a conversation's newest event: keep it elsewhere, and give it to `verify`."""
@@ -818,6 +820,15 @@ def migrate(
     how many. Raises `MigrationRefused` where the target holds something else; nothing is copied then.
     """
     return migrated(source._application, target._application, progress)
+
+
+def _asked(conversation_id: Any) -> str | list[str] | None:
+    """One id, checked; several, each to be checked when it is read; None for all."""
+    if conversation_id is None:
+        return None
+    if isinstance(conversation_id, str | bytes) or not isinstance(conversation_id, Iterable):
+        return checked_id("conversation_id", conversation_id)
+    return list(conversation_id)
 
 
 def _check_range(after: Any, to: Any) -> None:

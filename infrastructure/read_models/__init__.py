@@ -5,6 +5,7 @@ from turnledger.infrastructure.read_models.file import beside
 from turnledger.infrastructure.read_models.models import Progress, ReadModels, Standing
 from turnledger.infrastructure.read_models.searching import Search, SearchHit
 from turnledger.infrastructure.read_models.statistics import Statistics
+from turnledger.infrastructure.read_models.waiting import Waiting
 
 __all__ = [
     "DifferingRow",
@@ -15,5 +16,6 @@ __all__ = [
     "SearchHit",
     "Standing",
     "Statistics",
+    "Waiting",
     "beside",
 ]

@@ -33,6 +33,7 @@ from turnledger.infrastructure.mapper import ConversationMapper, digest_of
 from turnledger.infrastructure.read_models.entries import EntryRows
 from turnledger.infrastructure.read_models.events import EventRows
 from turnledger.infrastructure.read_models.folds import Fold, Folds
+from turnledger.infrastructure.read_models.places import Places
 from turnledger.infrastructure.read_models.records import RecordRows
 from turnledger.infrastructure.read_models.shelves import ShelfRows
 from turnledger.infrastructure.read_models.times import utc
@@ -46,8 +47,9 @@ class Applying:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._mapper = ConversationMapper()
-        self._folds = Folds(connection)
-        self._entries = EntryRows(connection)
+        places = Places(connection)
+        self._folds = Folds(connection, places.place)
+        self._entries = EntryRows(connection, places)
         self._events = EventRows(connection)
         self._shelves = ShelfRows(connection, self._entries)
         self._records = RecordRows(connection)

@@ -1,7 +1,7 @@
 """Entries as rows: what an event does to the buffer.
 
 An event costs its own rows. One that inserts or takes away in the middle of a buffer costs, besides, one
-update of each entry that stands behind, whose position changes.
+update of each entry that stands behind, whose position changes: that is a column, to be seen and joined by.
 """
 
 import sqlite3
@@ -24,6 +24,7 @@ from turnledger.domain.events import (
 from turnledger.domain.messages import call_id, declared_by
 from turnledger.infrastructure.read_models.calls import CallRows, called
 from turnledger.infrastructure.read_models.folds import Fold
+from turnledger.infrastructure.read_models.places import Places
 from turnledger.infrastructure.read_models.schema import index_statement, insert_statement
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.projections.legible import one_line, shortened, spoken
@@ -43,8 +44,9 @@ _NEITHER_REPLACED_NOR_LEFT = (None, None, None)
 class EntryRows:
     """Writes the rows of entries, in the transaction that is open."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, places: Places) -> None:
         self._execute = connection.execute
+        self._places = places
         self._calls = CallRows(connection)
         self._newest = self._indexed = 0
 
@@ -69,13 +71,19 @@ class EntryRows:
         position = self._make_room(fold, event.behind)
         metadata = {"tool_call_id": event.call_id, "healed": True}
         self._insert(fold, event, event.version, position, "tool", event.content, metadata)
-        self._stands(fold)
+        fold.row["entries"] += 1
+        if position >= fold.settled.entries:
+            fold.moved = True
+        elif self._places.heal(fold, event.turn_entry):
+            fold.settled = fold.settled._replace(entries=fold.settled.entries + 1)
+        else:
+            fold.unsettle()
 
     def inserted(self, fold: Fold, event: SummaryInserted) -> None:
         position = self._make_room(fold, event.behind)
         said = event.role, event.content, event.metadata
         self._insert(fold, event, event.version, position, *said, summary=True)
-        self._stands(fold)
+        fold.row["entries"] += 1
         fold.unsettle()
 
     def replaced(self, fold: Fold, event: PlaceholderReplaced) -> None:
@@ -179,10 +187,6 @@ class EntryRows:
         found: str = self._execute("SELECT state FROM entries WHERE entry_id = ?", (entry_id,)).fetchone()[0]
         return found
 
-    def _stands(self, fold: Fold) -> None:
-        fold.row["entries"] += 1
-        fold.moved = True
-
     def _make_room(self, fold: Fold, behind: int) -> int:
         """The position behind an entry, or the first; what stood there moves on."""
         position = 0
@@ -193,8 +197,6 @@ class EntryRows:
             position = before + 1
         if position < fold.row["entries"]:
             self._move(fold, position, fold.row["entries"], 1)
-        if position < fold.settled.entries:
-            fold.unsettle()
         return position
 
     def _move(self, fold: Fold, first: int, end: int, by: int) -> None:

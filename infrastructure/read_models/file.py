@@ -11,8 +11,10 @@ from sqlite_utils import Database
 
 from turnledger.domain.errors import (
     InvalidArgument,
+    NotAStore,
     NotReadModels,
     StoreBusy,
+    StoreClosed,
     StoreDamaged,
     StoreFull,
     StoreUnwritable,
@@ -24,6 +26,8 @@ from turnledger.infrastructure.read_models import schema
 CACHE_KIB = 64 * 1024
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 MARK = "SELECT position, conversation_id, version, digest, format, made FROM following"
+_SOMETHING_ELSE = "{} holds no read models but something else: give another file for them"
+_UNUSABLE = "{} cannot be used ({}): delete it, and it is made again from the log"
 
 
 def beside(location: object) -> Path:
@@ -66,6 +70,7 @@ class ReadModelFile:
         try:
             with self.errors():
                 self._open()
+            self._opened = _identity(path) if path is not None else None
         except BaseException:
             self.connection.close()
             raise
@@ -85,9 +90,7 @@ class ReadModelFile:
                     schema.create(self.database, uuid4().hex)
         application_id = self.connection.execute("PRAGMA application_id").fetchone()[0]
         if application_id != schema.APPLICATION_ID:
-            raise NotReadModels(
-                f"{self.place} holds no read models but something else: give another file for them"
-            )
+            raise NotReadModels(_SOMETHING_ELSE.format(self.place))
         # what a power cut takes away is followed again: the position goes with it
         self.connection.execute("PRAGMA synchronous=NORMAL")
         self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
@@ -96,7 +99,14 @@ class ReadModelFile:
         return not self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
 
     def mark(self) -> Mark:
-        return Mark(*self.connection.execute(MARK).fetchone())
+        found = self.connection.execute(MARK).fetchall()
+        if len(found) != 1 or not isinstance(found[0][0], int):
+            raise StoreDamaged(_UNUSABLE.format(self.place, "how far it has followed is not there"))
+        return Mark(*found[0])
+
+    def is_there(self) -> bool:
+        """Whether the path still leads here: the file may have been deleted, or another put in its place."""
+        return self.path is None or _identity(self.path) == self._opened
 
     def renew(self) -> None:
         """Takes all rows away, and makes all tables anew."""
@@ -127,11 +137,23 @@ class ReadModelFile:
                 raise StoreBusy(
                     f"{self.place} stayed locked: another follower writes it, try again"
                 ) from error
+            if isinstance(meaning, StoreClosed):
+                raise StoreClosed(
+                    f"{self.place} is closed: ask the store for its read models again"
+                ) from error
+            if isinstance(meaning, NotAStore):
+                raise NotReadModels(_SOMETHING_ELSE.format(self.place)) from error
             if isinstance(meaning, StoreFull | StoreUnwritable):
                 raise meaning from error
-            raise StoreDamaged(
-                f"{self.place} cannot be used ({error}): delete it, and it is made again from the log"
-            ) from error
+            raise StoreDamaged(_UNUSABLE.format(self.place, error)) from error
 
     def close(self) -> None:
         self.connection.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -5,18 +5,15 @@ Few are kept in memory; what is not there is read from the file. Written once a 
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import from_json
-
 from turnledger.infrastructure.read_models.schema import KEYS, TABLES, empty_row
-from turnledger.projections.placing import Settled, placed
+from turnledger.projections.placing import Settled
 
 KEPT = 2_000
 NOTHING_SETTLED = Settled()
-_BEHIND = "SELECT entry_id FROM entries WHERE conversation_id = ?1 AND position >= ?2"
 _SETTLED = ("entries", "systems", "others", "sent_systems")
 
 
@@ -50,10 +47,11 @@ class Fold:
 
 
 class Folds:
-    """The folds of a file, in the transaction that is open."""
+    """The folds of a file, in the transaction that is open; `place` gives what has moved its places."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, place: Callable[[Fold], None]) -> None:
         self._connection = connection
+        self._place = place
         self._kept: OrderedDict[str, Fold] = OrderedDict()
         self._changed: dict[str, Fold] = {}
 
@@ -103,83 +101,6 @@ class Folds:
 
     def _write(self, rows: Iterable[dict[str, Any]]) -> None:
         self._connection.executemany(_UPSERT, rows)
-
-    def _place(self, fold: Fold) -> None:
-        rows = self._rows(fold)
-        declared, orphans = self._touched(fold, rows)
-        found = placed([stored for _, _, _, stored in rows], fold.settled, declared, orphans)
-        if found is None:
-            fold.settled = Settled()
-            rows = self._rows(fold)
-            found = placed([stored for _, _, _, stored in rows], fold.settled)
-            assert found is not None
-        elif fold.settled.others and found.systems != fold.sent_systems:
-            self._move_others(fold, found.systems - fold.sent_systems)
-        self._connection.executemany(
-            "UPDATE entries SET sendable_position = ? WHERE entry_id = ?",
-            [
-                (found.places.get(position), entry_id)
-                for entry_id, position, before, _ in rows
-                if found.places.get(position) != before
-            ],
-        )
-        fold.settled, fold.sent_systems = found.settled, found.systems
-
-    def _rows(self, fold: Fold) -> list[tuple[int, int, int | None, dict[str, Any]]]:
-        """The entries behind what is settled: id, position, place until now, and the stored message."""
-        found = self._connection.execute(
-            "SELECT entry_id, position, sendable_position, role, COALESCE(content, text), content IS NULL,"
-            " metadata FROM entries WHERE conversation_id = ? AND position >= ? ORDER BY position",
-            (fold.conversation_id, fold.settled.entries),
-        )
-        return [
-            (
-                entry_id,
-                position,
-                before,
-                {
-                    "role": role,
-                    "content": content if is_text else from_json(content),
-                    "metadata": from_json(metadata) if metadata else {},
-                },
-            )
-            for entry_id, position, before, role, content, is_text, metadata in found
-        ]
-
-    def _touched(self, fold: Fold, rows: Iterable[Any]) -> tuple[Collection[str], Collection[str]]:
-        """Of the ids behind what is settled, those that settled turns declare or settled results have."""
-        if not fold.settled.entries or not any(stored["metadata"] for *_, stored in rows):
-            return (), ()
-        behind = (fold.conversation_id, fold.settled.entries)
-        declared = self._ids(
-            "SELECT settled.call_id FROM calls AS new JOIN calls AS settled"
-            " ON settled.conversation_id = new.conversation_id AND settled.call_id = new.call_id"
-            " JOIN entries AS turn ON turn.entry_id = settled.entry_id"
-            f" WHERE new.entry_id IN ({_BEHIND}) AND turn.position < ?2"
-            " UNION SELECT calls.call_id FROM entries AS new JOIN calls"
-            " ON calls.conversation_id = new.conversation_id AND calls.call_id = new.call_id"
-            " JOIN entries AS turn ON turn.entry_id = calls.entry_id"
-            " WHERE new.conversation_id = ?1 AND new.position >= ?2 AND turn.position < ?2",
-            behind,
-        )
-        answered = self._ids(
-            "SELECT settled.call_id FROM calls AS new JOIN entries AS settled"
-            " ON settled.conversation_id = new.conversation_id AND settled.call_id = new.call_id"
-            f" WHERE new.entry_id IN ({_BEHIND}) AND settled.position < ?2",
-            behind,
-        )
-        return declared, answered - declared
-
-    def _ids(self, statement: str, parameters: tuple[Any, ...]) -> set[str]:
-        return {found[0] for found in self._connection.execute(statement, parameters)}
-
-    def _move_others(self, fold: Fold, by: int) -> None:
-        """A system message goes to the front of the list, so that all that is settled moves by one."""
-        self._connection.execute(
-            "UPDATE entries SET sendable_position = sendable_position + ? WHERE conversation_id = ?"
-            " AND position < ? AND sendable_position >= ?",
-            (by, fold.conversation_id, fold.settled.entries, fold.sent_systems),
-        )
 
 
 _UPSERT = (

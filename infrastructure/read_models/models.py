@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from turnledger.domain.errors import NotReadModels, StoreBusy
+from turnledger.domain.errors import InvalidArgument, NotReadModels, StoreBusy
 from turnledger.infrastructure.following import Followed, Position
 from turnledger.infrastructure.mapper import digest_of
 from turnledger.infrastructure.read_models import schema
@@ -26,6 +26,7 @@ from turnledger.infrastructure.read_models.comparing import ReadModelsReport, br
 from turnledger.infrastructure.read_models.file import Mark, ReadModelFile
 from turnledger.infrastructure.read_models.searching import Search, SearchHit, conversations_saying
 from turnledger.infrastructure.read_models.statistics import Statistics, statistics
+from turnledger.infrastructure.read_models.waiting import Waiting, waiting
 from turnledger.infrastructure.reading import ConversationSummary
 
 LOOKS_EVERY_S = 60.0
@@ -61,15 +62,26 @@ class ReadModels:
     def __init__(self, followed: Followed, path: Path | None, *, timeout_s: float = 5.0) -> None:
         self.path = path
         self._followed = followed
-        self._file = ReadModelFile(path, timeout_s)
+        self._timeout_s = timeout_s
+        self._open()
+
+    def _open(self) -> None:
+        self._file = ReadModelFile(self.path, self._timeout_s)
         self._applying = Applying(self._file.connection)
-        self._mark = self._file.mark()
+        self._recognized = False
         try:
+            with self._file.errors():
+                self._mark = self._file.mark()
             self._refuse_other_format()
-            self._recognized = False
         except BaseException:
             self._file.close()
             raise
+
+    def _open_again_if_gone(self) -> None:
+        """Who deletes the file gets a new one, not a follower that writes what nobody can see."""
+        if not self._file.is_there():
+            self._file.close()
+            self._open()
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +108,7 @@ class ReadModels:
         keeps the file locked, and `NotReadModels` where the log is not the one that was followed; what was
         followed by then stays.
         """
+        self._open_again_if_gone()
         last, end = self._followed.last(), time.monotonic() + within_s
         while self._mark.position < last or not self._recognized:
             if (stop is not None and stop.is_set()) or time.monotonic() > end or not self._follow_once():
@@ -174,18 +187,35 @@ class ReadModels:
         with self._file.errors():
             return conversations_saying(self._file.database, saying, after, limit)
 
+    def waiting(self, *kinds: Waiting) -> list[str]:
+        """The ids of conversations in which something waits, as far as these have followed: "call",
+        "placeholder", "held" or "take", or any of them. Damaged ones too, which may hide something.
+
+        `store.open_calls(models.waiting())` reads these alone, where without it reads every conversation.
+        """
+        with self._file.errors():
+            return waiting(self._file.connection, kinds)
+
     def statistics(self) -> Statistics:
         """What there is, counted."""
         with self._file.errors():
             return statistics(self._file.database)
 
     def rows(self, statement: str, parameters: Iterable[Any] = ()) -> Iterator[dict[str, Any]]:
-        """The rows that a statement of SQL selects, as maps."""
+        """The rows that a statement of SQL selects, as maps. Raises `InvalidArgument` for what is no such."""
         with self._file.errors():
-            yield from self._file.database.query(statement, tuple(parameters))
+            try:
+                found = self._file.database.query(statement, tuple(parameters))
+            except (sqlite3.OperationalError, sqlite3.ProgrammingError, ValueError) as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+                if code != sqlite3.SQLITE_ERROR or "closed" in str(error):
+                    raise
+                raise InvalidArgument(f"that selects no rows: {error}") from error
+            yield from found
 
     def _follow_once(self, to: int | None = None) -> bool:
         """Follows one batch; False where there is nothing to follow."""
+        self._open_again_if_gone()
         with self._file.errors():
             try:
                 return self._batch(Applying.batch, to)

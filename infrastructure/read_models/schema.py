@@ -15,7 +15,7 @@ from sqlite_utils.db import Table
 from turnledger.infrastructure.read_models.views import VIEWS
 
 APPLICATION_ID = 0x544C524D  # "TLRM", in the file's header
-FORMAT = 2
+FORMAT = 3
 ENTRY_STATES = (
     *("standing", "placeholder", "replaced", "summary"),
     *("evicted", "compacted", "retracted", "cleared"),
@@ -206,10 +206,21 @@ _INDEXES: Mapping[str, list[tuple[list[str], bool]]] = {
         (["name", "state"], False),
         (["state", "declared_at"], False),
     ],
-    "artifacts": [(["conversation_id", "artifact_id"], False), (["conversation_id", "execution_id"], False)],
+    "artifacts": [
+        (["conversation_id", "artifact_id"], False),
+        (["conversation_id", "execution_id"], False),
+        (["entry_id"], False),
+        (["place", "since"], False),
+    ],
     "takes": [(["state", "taken_at"], False)],
     "records": [(["kind", "key"], False)],
 }
+_PARTIAL_INDEXES = (
+    # few entries answer a call, and only those are looked for by it
+    "CREATE INDEX idx_entries_call_id ON entries (conversation_id, call_id) WHERE call_id IS NOT NULL",
+    "CREATE INDEX idx_entries_placeholder ON entries (conversation_id) WHERE state = 'placeholder'",
+    "CREATE INDEX idx_conversations_damaged ON conversations (conversation_id) WHERE damaged IS NOT NULL",
+)
 SEARCHED: Mapping[str, list[str]] = {"entries": ["text", "called"], "events": ["text", "detail"]}
 
 
@@ -219,10 +230,8 @@ def create(database: Database, made: str) -> None:
         database.create_table(name, dict(columns), pk=KEYS[name], foreign_keys=_foreign_keys(name))
         for indexed, unique in _INDEXES.get(name, ()):
             _table(database, name).create_index(indexed, unique=unique)
-    # few entries answer a call, and only those are looked for by it
-    database.execute(
-        "CREATE INDEX idx_entries_call_id ON entries (conversation_id, call_id) WHERE call_id IS NOT NULL"
-    )
+    for statement in _PARTIAL_INDEXES:
+        database.execute(statement)
     for name, searched in SEARCHED.items():
         _table(database, name).enable_fts(searched, tokenize="unicode61 remove_diacritics 2")
     for name, statement in VIEWS.items():

@@ -68,8 +68,7 @@ class ShelfRows:
         if event.entry is not None:
             entry_id = self._entries.id_of(fold, event.entry)
             first = self._execute(
-                "SELECT COUNT(*) FROM artifacts WHERE conversation_id = ? AND entry_id = ?",
-                (fold.conversation_id, entry_id),
+                "SELECT COUNT(*) FROM artifacts WHERE entry_id = ?", (entry_id,)
             ).fetchone()[0]
         self._move(fold, event, event.delivered, "delivered", first, entry_id=entry_id)
         self._settle(fold, event, event.take_id, "delivered")

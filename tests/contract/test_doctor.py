@@ -556,3 +556,31 @@ def test_an_item_of_responses_whose_id_is_no_text_is_no_fault_of_ours(item_id: A
     done = examine([silent, {"role": "user", "content": "hi"}, silent], "openai-responses")
     assert done.findings
     assert why_refused("openai-responses", done.fixed) is None
+
+
+LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+CALLING = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("turn", "result", "fixed"),
+    [
+        (LEGACY, {"role": "tool", "content": "r"}, {"role": "function", "name": "f", "content": "r"}),
+        (
+            CALLING,
+            {"role": "function", "name": "f", "content": "r"},
+            {"role": "tool", "name": "f", "tool_call_id": "a", "content": "r"},
+        ),
+    ],
+)
+def test_a_result_answers_in_the_way_in_which_the_call_was_made(turn: Any, result: Any, fixed: Any) -> None:
+    """A tool's message behind a `function_call` was given an id, and then answered nothing."""
+    hi = {"role": "user", "content": "hi"}
+    done = examine([hi, turn, result], "openai-chat")
+    assert done.fixed == [hi, turn, fixed]
+    assert "orphan result" in [finding.kind for finding in done.findings]
+    assert examine(done.fixed, "openai-chat").sound

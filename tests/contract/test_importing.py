@@ -10,7 +10,15 @@ import pytest
 
 from tests.contract.command_line import DATA, transcripts
 from turnledger import ConversationStore, ImportConflict, InvalidArgument, InvalidMessage
-from turnledger.importing import BadLine, Transcript, import_transcript, read_messages, read_transcripts
+from turnledger.importing import (
+    BadLine,
+    Transcript,
+    guessed_format,
+    import_sound,
+    import_transcript,
+    read_messages,
+    read_transcripts,
+)
 
 TAU_BENCH = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-airline-50.jsonl"
 
@@ -311,3 +319,119 @@ def test_recorded_call_turns_and_results_sent_twice_add_nothing(path: Path, coun
                     assert (again.appended, again.version) == (0, first.version)
             sendable = store.sendable(transcript["id"], provider="openai-chat")
             assert_equal_but_for_fresh_ids(sendable.messages, transcript["messages"])
+
+
+BAD = {"role": "wizard", "content": "hi"}
+
+
+@pytest.mark.parametrize("bad", [BAD, {"role": "user", "content": "x", "metadata": 7}])
+def test_a_message_that_cannot_be_kept_is_left_out_alone_where_it_has_a_line_of_its_own(bad: Any) -> None:
+    (item,) = read("".join(f"{json.dumps(message)}\n" for message in [USER, bad, REPLY, BAD]))
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store:
+        done, left_out = import_sound(store, item, "openai-chat")
+        assert [message["content"] for message in store.buffer("file")] == ["hi", "hello"]
+        assert [one.place for one in left_out] == ["line 2", "line 4"]
+        assert "wizard" in left_out[1].reason
+        assert (done.outcome, done.messages) == ("new", 2)
+        again, left_out = import_sound(store, item, "openai-chat")
+        assert (again.outcome, len(left_out)) == ("unchanged", 2)
+
+
+def test_a_message_that_cannot_be_kept_refuses_its_conversation_where_no_line_is_its_own() -> None:
+    (item,) = read(json.dumps([USER, BAD]))
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store, pytest.raises(InvalidMessage) as refused:
+        import_sound(store, item, "openai-chat")
+    assert refused.value.index == 1
+
+
+def test_where_no_message_can_be_kept_the_first_is_what_is_said() -> None:
+    (item,) = read("".join(f"{json.dumps(BAD)}\n" for _ in range(3)))
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store:
+        with pytest.raises(InvalidMessage) as refused:
+            import_sound(store, item, "openai-chat")
+        assert refused.value.index == 0
+        assert list(store.conversations()) == []
+
+
+def ids_of(messages: list[Any]) -> list[Any]:
+    return [
+        [call["id"] for call in message["tool_calls"]] if "tool_calls" in message else message["tool_call_id"]
+        for message in messages
+    ]
+
+
+def nameless_and_named(format: str) -> list[Any]:
+    calls = [
+        {"id": "x1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}},
+        {"id": "", "type": "function", "function": {"name": "look", "arguments": '{"at": 2}'}},
+    ]
+    turn = {"role": "assistant", "content": "", "tool_calls": calls}
+    results = [{"content": "two"}, {"tool_call_id": "x1", "content": "one"}]
+    return read_messages([turn, *({"role": "tool", **result} for result in results)], format)
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "mistral", "ollama"])
+def test_a_result_without_an_id_leaves_a_call_with_one_to_its_own_result(format: str) -> None:
+    assert ids_of(nameless_and_named(format)) == [["x1", "call_0_1"], "call_0_1", "x1"]
+
+
+def blank_turn(name: str) -> list[dict[str, Any]]:
+    call = {"id": "", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "", "content": "done"}
+    return [{"role": "assistant", "content": "", "tool_calls": [call]}, result]
+
+
+def test_calls_that_an_openai_shaped_service_gave_no_ids_keep_their_results() -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [*blank_turn("look"), *blank_turn("look")], "openai-chat")
+        sent = store.sendable("c")
+    assert [message["role"] for message in sent.messages] == ["assistant", "tool"] * 2
+    assert sent.dropped == 0
+
+
+def test_a_call_with_neither_id_nor_name_gets_none() -> None:
+    assert ids_of(read_messages(blank_turn(""), "openai-chat")) == [[""], ""]
+
+
+OWN_RESULTS = {
+    "anthropic": [
+        {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+        {"type": "tool_result", "tool_use_id": "c1", "content": "seen"},
+    ],
+    "bedrock-converse": [
+        {"toolUse": {"toolUseId": "c1", "name": "look", "input": {}}},
+        {"toolResult": {"toolUseId": "c1", "content": [{"text": "seen"}]}},
+    ],
+    "gemini": [
+        {"functionCall": {"name": "look", "args": {}}},
+        {"functionResponse": {"name": "look", "response": {"result": "seen"}}},
+    ],
+}
+
+
+@pytest.mark.parametrize("format", OWN_RESULTS)
+def test_a_result_within_the_turn_that_calls_stands_behind_it(format: str) -> None:
+    gemini = format == "gemini"
+    turn = {"role": "model" if gemini else "assistant", "parts" if gemini else "content": OWN_RESULTS[format]}
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [turn], format)
+        sent = store.sendable("c")
+    assert [message["content"] for message in sent.messages] == ["", "seen"]
+    assert sent.dropped == 0
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "mistral", "ollama"])
+def test_a_result_without_an_id_finds_its_call_behind_what_the_user_said_meanwhile(format: str) -> None:
+    turn, result = blank_turn("look")
+    result = {"role": "tool", "name": "look", "tool_name": "look", "content": result["content"]}
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [turn, USER, result], format)
+        assert [message["content"] for message in store.sendable("c").messages] == ["", "done", "hi"]
+
+
+@pytest.mark.parametrize("kind", ["mcp_tool_use", "server_tool_use", "web_search_tool_result"])
+def test_the_services_own_tools_tell_anthropic(kind: str) -> None:
+    assert guessed_format([{"role": "assistant", "content": [{"type": kind}]}]) == "anthropic"

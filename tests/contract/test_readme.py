@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[2] / "README.md"
+RUNTIME = README.parent / "examples" / "runtime.py"
 
 
 def blocks(language: str) -> list[str]:
@@ -64,31 +65,47 @@ def session(block: str) -> list[tuple[str, list[str]]]:
     return commands
 
 
-def timeless(line: str) -> str:
-    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", line)
-
-
-def test_the_commands_print_what_it_says_that_they_print(tmp_path: Path) -> None:
-    (block,) = [block for block in blocks("console") if "TURNLEDGER_STORE" in block]
+def ran(block: str, folder: Path) -> list[list[str]]:
+    """What each command of a console block prints when they run in one shell, in order."""
     script = "".join(f"{command}\necho '#####'\n" for command, _ in session(block))
     scripts = str(Path(sys.executable).parent)
     done = subprocess.run(
         ["bash", "-e"],
         input=script,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
         capture_output=True,
         encoding="utf-8",
         check=True,
     )
-    printed = [part.strip("\n") for part in done.stdout.split("#####\n")]
-    for (command, expected), output in zip(session(block), printed, strict=False):
-        assert [timeless(line) for line in output.splitlines()] == [timeless(line) for line in expected], (
-            command
-        )
+    return [part.strip("\n").splitlines() for part in done.stdout.split("#####\n")]
+
+
+def timeless(line: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", line)
+
+
+def test_the_commands_print_what_it_says_that_they_print(tmp_path: Path) -> None:
+    block = "".join(b for b in blocks("console") if "TURNLEDGER_STORE" in b or "sqlite-utils" in b)
+    assert block.count("$ ") > 12
+    for (command, expected), output in zip(session(block), ran(block, tmp_path), strict=False):
+        told = [timeless(line.replace(f"{tmp_path}{os.sep}", "")) for line in output]
+        assert told == [timeless(line) for line in expected], command
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:
     ci = (README.parent / ".ci" / "run").read_text()
     (command,) = re.findall(r"\.venv/bin/(python -m pytest.*)$", README.read_text(), re.MULTILINE)
     assert f"\n{command}\n" in ci
+
+
+def test_the_runtime_runs_as_it_says_and_what_is_shown_of_it_stands_in_it(tmp_path: Path) -> None:
+    (block,) = [block for block in blocks("console") if "examples/runtime.py" in block]
+    (tmp_path / "examples").symlink_to(RUNTIME.parent)
+    for (command, expected), output in zip(session(block), ran(block, tmp_path), strict=False):
+        assert output == expected, command
+    shown = blocks("py")
+    assert len(shown) == 3
+    whole = "".join(RUNTIME.read_text().split())
+    for block in shown:
+        assert "".join(block.split()) in whole

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract.command_line import run
-from tests.session_samples import PARALLEL, SESSION, Event, line, text
+from tests.session_samples import PARALLEL, SESSION, Event, line, result, text, use
 from turnledger import ConversationStore
 from turnledger.importing import (
     Transcript,
@@ -15,6 +15,7 @@ from turnledger.importing import (
     read_messages,
     read_transcripts,
 )
+from turnledger.importing.doctor import examine
 
 
 def transcripts(events: list[Event]) -> list[Transcript]:
@@ -151,3 +152,18 @@ def test_an_import_says_what_it_left_out(tmp_path: Path) -> None:
     assert done.lines[-1] == f"left out of {SESSION}: 1 line that the model is not given: summary 1"
     what = run("import", path, "--json", store=store).json["left_out"]
     assert what == [{"id": SESSION, "what": "1 line that the model is not given: summary 1"}]
+
+
+def test_of_lines_with_one_uuid_the_last_is_the_one_that_is_loaded() -> None:
+    again = [*PARALLEL, *PARALLEL[-2:]]
+    (once,), (twice,) = transcripts(PARALLEL), transcripts(again)
+    assert twice.messages == once.messages
+    assert twice.notes == ("2 messages that a later line with the same uuid replaces",)
+
+
+def test_the_doctor_ends_where_two_lines_have_one_uuid() -> None:
+    """It moved a result from one of the two calls to the other and back, for ever."""
+    call = line("a1", "u0", "assistant", use("c"))
+    done = examine([call, line("u0", None, "user", "hi"), call, line("r1", "a1", "user", result("c"))])
+    assert done.formats == ("claude-code",)
+    assert done.sound

@@ -17,7 +17,14 @@ from tests.contract.command_line import run
 from tests.judges.official import library
 from tests.samples import RESPONSES
 from turnledger import ConversationStore, ImportConflict, InvalidArgument
-from turnledger.importing import BadLine, Transcript, import_transcript, read_messages, read_transcripts
+from turnledger.importing import (
+    BadLine,
+    Transcript,
+    import_sound,
+    import_transcript,
+    read_messages,
+    read_transcripts,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 USER, REPLY = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}
@@ -119,6 +126,18 @@ def test_a_row_that_is_no_json_is_named_and_the_rest_is_read(tmp_path: Path) -> 
     assert bad.place == "row 2 of agent_messages"
     assert isinstance(transcript, Transcript)
     assert [row["message_data"] for row in transcript.messages] == [USER, REPLY]
+
+
+def test_a_row_that_cannot_be_kept_is_left_out_alone(tmp_path: Path) -> None:
+    path = sessions_at(tmp_path / "agents.db")
+    add(path, "a", USER, 7, REPLY)
+    (item,) = read(path)
+    assert isinstance(item, Transcript)
+    with ConversationStore(":memory:") as store:
+        done, (bad,) = import_sound(store, item)
+        assert bad.place == "row 2 of agent_messages"
+        assert done.messages == 2
+        assert [entry["content"] for entry in store.buffer("a")] == ["hi", "hello"]
 
 
 def test_tables_may_have_other_names(tmp_path: Path) -> None:

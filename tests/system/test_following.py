@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eventsourcing.popo import POPOApplicationRecorder
@@ -25,7 +26,9 @@ from turnledger import (
     ReadModels,
     Search,
     StoreBusy,
+    StoreClosed,
     StoreDamaged,
+    StoreNotFound,
 )
 from turnledger.infrastructure.following import RecorderFollowed
 
@@ -314,3 +317,121 @@ def test_a_follower_that_is_asked_to_end_says_where_it_is(path: Path, number: in
         follower.send_signal(number)
         _, err = follower.communicate(timeout=60)
     assert (follower.returncode, err) == (code, "")
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {"words": None},
+        {"of": "anything"},
+        {"limit": 0},
+        {"limit": True},
+        {"limit": "5"},
+        {"conversation_id": "a\0"},
+        {"conversation_id": "\ud800"},
+    ],
+)
+def test_a_search_that_has_no_meaning_is_refused(search: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument):
+        Search(**{"words": "x", **search})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "a AND",
+        "NEAR(a b)",
+        '"open',
+        'a" OR "b',
+        "a*",
+        "*a",
+        "^a",
+        "text:a",
+        "-a",
+        "(a",
+        "a\0b",
+        "a\ud800",
+        "ß😀",
+    ],
+)
+def test_whatever_the_words_hold_is_looked_for_and_no_language(path: Path, words: str) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        for of in ("entries", "events"):
+            assert models.search(Search(words=words, of=of)) is not None  # type: ignore[arg-type]
+        assert models.search(Search(words=words, tool="\ud800", limit=10**30)) == []
+        assert models.conversations(saying=words) is not None
+
+
+@pytest.mark.parametrize("statement", ["SELEC", "SELECT nothing", "SELECT ?", "DELETE FROM entries"])
+def test_a_statement_that_selects_no_rows_is_no_damage(path: Path, statement: str) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        with pytest.raises(InvalidArgument, match="selects no rows"):
+            list(models.rows(statement))
+        assert models.verify().ok
+
+
+def test_closed_read_models_say_that_they_are_closed(path: Path) -> None:
+    with ConversationStore(path) as store:
+        models = store.read_models()
+        models.close()
+        for call in (models.catch_up, models.standing, models.waiting, lambda: list(models.rows("SELECT 1"))):
+            with pytest.raises(StoreClosed, match="read models again"):
+                call()
+
+
+def test_a_file_that_is_no_database_is_not_said_to_be_one_to_delete(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine\n" * 1000)
+    with ConversationStore(path) as store, pytest.raises(NotReadModels, match="something else"):
+        store.read_models(tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize("harm", ["DELETE FROM following", "UPDATE following SET position = 'x'"])
+def test_read_models_that_do_not_say_how_far_they_are_are_damaged(path: Path, harm: str) -> None:
+    with ConversationStore(path) as store:
+        with store.read_models() as models:
+            models.catch_up()
+        with closing(sqlite3.connect(path.with_name("chats-read.db"))) as connection, connection:
+            connection.execute(harm)
+        with pytest.raises(StoreDamaged, match="delete it"):
+            store.read_models()
+
+
+def _lag(store: ConversationStore) -> int | None:
+    try:
+        with store.read_models(create=False) as models:
+            return models.standing().lag
+    except StoreNotFound:
+        return None
+
+
+def test_a_file_deleted_under_its_follower_is_made_anew(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        before = rows(models)
+        for left in path.parent.glob("chats-read.db*"):
+            left.unlink()
+        models.catch_up()
+        with store.read_models(create=False) as others:
+            assert rows(others) == before
+        stop = threading.Event()
+        thread = threading.Thread(target=models.follow, args=(stop,))
+        thread.start()
+        path.with_name("chats-read.db").unlink()
+        store.append(CID, user("news"))
+        while _lag(store) != 0:
+            time.sleep(0.01)
+        stop.set()
+        thread.join()
+
+
+def test_a_long_text_that_says_the_words_often_is_found_at_once(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("before it all " * 400 + "Évora error in line; " * 60_000))
+        models.catch_up()
+        (hit,) = models.search(Search(words="evora err*"))
+        assert hit.text.startswith("…")
+        assert "before it all Évora error" in hit.text
+        assert {hit.text[begin:end] for begin, end in hit.highlights} == {"Évora", "error"}
+        assert len(hit.text) < 300

@@ -458,6 +458,15 @@ class TestPasswords:
             store.close()
         self.clean(caplog.text, *[warning.message for warning in recwarn])
 
+    @pytest.mark.parametrize(
+        "given", ["zq7@xk9", "zq7/xk9", "zq7@xk9/y", "zq7@y?xk9", "zq7?xk9", "zq7/y@xk9"]
+    )
+    def test_a_password_that_is_not_escaped_is_not_taken_for_a_host_and_told(self, given: str) -> None:
+        with pytest.raises(InvalidArgument, match="%40") as caught:
+            ConversationStore(f"postgresql://bob:{given}@127.0.0.1:1/postgres", timeout_s=0.1)
+        for half in ("zq7", "xk9"):
+            assert half not in str(caught.value)
+
     def test_no_repr_of_an_open_store_or_of_its_parts_shows_a_password(self) -> None:
         server = need_server()
         told = quote(PASSWORD, safe="")
@@ -495,6 +504,14 @@ class TestPasswords:
             self.clean("".join(traceback.format_exception(caught.value)))
         finally:
             server.remove()
+
+
+def test_a_database_that_has_not_every_letter_is_refused() -> None:
+    url = need_server().url()
+    executed(url, "DROP DATABASE IF EXISTS latin")
+    executed(url, "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    with pytest.raises(InvalidArgument, match="keeps text as LATIN1"):
+        ConversationStore(url.replace("/postgres?", "/latin?"))
 
 
 def test_without_the_extra_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

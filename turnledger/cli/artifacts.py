@@ -1,11 +1,12 @@
 """`held` and `takes`: what paused executions hold, and takes that nobody settled. For operators only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 import click
 
+from turnledger.cli.following import waiting_in
 from turnledger.cli.options import at_option, json_option, store_option_here, store_to_read, store_to_write
 from turnledger.cli.screen import STYLES, Screen, json_line, list_found, print_json_list, stamp
 from turnledger.domain.delivering import HeldArtifact, Take
@@ -63,14 +64,15 @@ def held(
 def _held(
     store: ConversationStore, conversation_id: str | None, execution_id: str | None, at: int | datetime | None
 ) -> Iterator[tuple[str, HeldArtifact]]:
-    named = [conversation_id] if conversation_id is not None else _all_ids(store)
+    named = [conversation_id] if conversation_id is not None else _holding(store)
     for owner in named:
         for artifact in store.held(owner, execution_id, at=at):
             yield owner, artifact
 
 
-def _all_ids(store: ConversationStore) -> Iterator[str]:
-    return (found.conversation_id for found in store.conversations())
+def _holding(store: ConversationStore) -> Iterable[str]:
+    found = waiting_in(store, None, "held")
+    return (one.conversation_id for one in store.conversations()) if found is None else found
 
 
 def _show_held(screen: Screen, owner: str, artifact: HeldArtifact) -> None:
@@ -123,11 +125,16 @@ def _verbs(
 
 def _list(conversation_id: str | None, as_json: bool) -> None:
     with store_to_read() as store:
-        found = store.open_takes(conversation_id)
+        found = _open_takes(store, conversation_id)
     if as_json:
         print_json_list(found)
         return
     list_found(found, _show_take, "no take is open")
+
+
+def _open_takes(store: ConversationStore, conversation_id: str | None) -> list[Take]:
+    asked = waiting_in(store, None, "take") if conversation_id is None else conversation_id
+    return store.open_takes(asked)
 
 
 def _show_take(screen: Screen, take: Take) -> None:
@@ -172,7 +179,7 @@ def _settled(
 
 def _found(store: ConversationStore, conversation_id: str | None, given: str) -> tuple[str, str]:
     """The conversation and the whole id of the open take that a whole id, or the start of one, names."""
-    takes = [(take.conversation_id, take.take_id or "") for take in store.open_takes(conversation_id)]
+    takes = [(take.conversation_id, take.take_id or "") for take in _open_takes(store, conversation_id)]
     meant = [take for take in takes if take[1] == given] or [t for t in takes if t[1].startswith(given)]
     if len(meant) == 1:
         return meant[0]

@@ -36,7 +36,7 @@ Exit codes: 0 sound, 1 something was found, 2 it cannot be read.
 Examples:
   turnledger doctor chat.json
   turnledger doctor chat.json --fix mended.json
-  turnledger doctor ~/.claude/projects/work/0205f437.jsonl --fix mended.jsonl
+  turnledger doctor ~/.claude/projects/app/0205f437.jsonl --fix mended.jsonl
   turnledger doctor conversations.db --fix mended.db
 """
 

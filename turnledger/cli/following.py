@@ -14,8 +14,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from turnledger.cli.mistakes import DAMAGE, STOPPED
 from turnledger.cli.options import json_option, read_models_option, store_option_here, store_to_read
 from turnledger.cli.screen import Screen, json_line, stamp
-from turnledger.infrastructure.read_models import ReadModels, ReadModelsReport, Standing
+from turnledger.domain.errors import (
+    InvalidArgument,
+    NotReadModels,
+    StoreBusy,
+    StoreDamaged,
+    StoreNotFound,
+    StoreUnwritable,
+)
+from turnledger.infrastructure.read_models import ReadModels, ReadModelsReport, Standing, Waiting
 from turnledger.projections.legible import counted, legible
+from turnledger.store import ConversationStore
 
 SAYS_EVERY_S = 60.0
 
@@ -105,6 +114,21 @@ def catching_up(what: str) -> Iterator[Callable[[Standing], None]]:
             )
 
         yield show
+
+
+def waiting_in(store: ConversationStore, read_models: str | None, *kinds: Waiting) -> list[str] | None:
+    """In which conversations something waits, by read models that are there, caught up first; None where it
+    takes a look at all conversations: there are none, or they are of no use just now."""
+    try:
+        with (
+            store.read_models(read_models, create=False) as models,
+            catching_up("catching up") as progress,
+        ):
+            return models.waiting(*kinds) if not models.catch_up(progress).lag else None
+    except (InvalidArgument, NotReadModels, StoreBusy, StoreDamaged, StoreNotFound, StoreUnwritable):
+        if read_models is not None:
+            raise
+        return None
 
 
 def _follow(models: ReadModels, stop: Stop, once: bool, rebuild: bool, as_json: bool) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from turnledger.cli.options import json_option, store_option_here, store_to_read
+from turnledger.cli.following import waiting_in
+from turnledger.cli.options import json_option, read_models_option, store_option_here, store_to_read
 from turnledger.cli.screen import STYLES, Screen, list_found, print_json_list, stamp
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.legible import legible, one_line
@@ -14,7 +15,8 @@ from turnledger.projections.legible import legible, one_line
 _HELP = """List what waits in a conversation, or in all, oldest first.
 
 Calls that nothing has answered, placeholders that stand for a lost result, artifacts held for a run that
-paused, takes that nothing has settled.
+paused, takes that nothing has settled. Over all conversations the read models say where to look, if
+'turnledger follow' has made some; without them each conversation is read.
 
 \b
 Examples:
@@ -32,11 +34,13 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 @click.command(help=_HELP)
 @click.argument("conversation_id", metavar="[ID]", required=False)
+@read_models_option
 @json_option
 @store_option_here
-def inbox(conversation_id: str | None, as_json: bool) -> None:
+def inbox(conversation_id: str | None, read_models: str | None, as_json: bool) -> None:
     with store_to_read() as store:
-        found = store.open_calls(conversation_id)
+        asked = waiting_in(store, read_models) if conversation_id is None else conversation_id
+        found = store.open_calls(asked)
     if as_json:
         print_json_list(map(_as_map, found))
         return

@@ -12,7 +12,7 @@ from turnledger.cli.following import catching_up
 from turnledger.cli.mistakes import complain
 from turnledger.cli.options import json_option, moment, read_models_option, store_option_here, store_to_read
 from turnledger.cli.screen import STYLES, Screen, json_line, print_json_list, stamp
-from turnledger.domain.errors import StoreBusy
+from turnledger.domain.errors import StoreBusy, StoreUnwritable
 from turnledger.domain.messages import ROLES
 from turnledger.infrastructure.read_models import ReadModels, Search, SearchHit, Statistics
 from turnledger.infrastructure.read_models.schema import ENTRY_STATES
@@ -90,14 +90,16 @@ def search(
 def caught_up(read_models: str | None) -> Iterator[ReadModels]:
     """The read models of the named store, up to the newest event."""
     with store_to_read() as store, store.read_models(read_models) as models:
-        new = models.standing().position == 0
+        new, why = models.standing().position == 0, "another follower is at it"
         try:
             with catching_up("catching up") as progress:
                 standing = models.catch_up(progress)
-        except StoreBusy:
+        except (StoreBusy, StoreUnwritable) as error:
             standing = models.standing()
+            if isinstance(error, StoreUnwritable):
+                why = f"{models.path} may not be written"
         if standing.lag:
-            complain(f"the newest {counted(standing.lag, 'event')} are missing: another follower is at it")
+            complain(f"the newest {counted(standing.lag, 'event')} are missing: {why}")
         if new and standing.position:
             complain(f"made {models.path}, with {counted(standing.position, 'event')}")
         yield models

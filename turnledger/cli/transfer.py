@@ -35,7 +35,7 @@ from turnledger.importing import (
     BadLine,
     Imported,
     Transcript,
-    import_transcript,
+    import_sound,
     read_transcripts,
     renamed,
 )
@@ -144,9 +144,10 @@ class _Tally:
             self.failures.append((item.place, None, click.ClickException(item.reason)))
             return
         try:
-            meant = item.format or format or item.likely
-            done = import_transcript(store, item.conversation_id, item.messages, meant)
+            done, bad = import_sound(store, item, format)
             self.done.append(done)
+            for one in bad:
+                self.failures.append((one.place, item.conversation_id, click.ClickException(one.reason)))
             changed = unwritable_in(item.messages[len(item.messages) - done.messages :])
             self.changed += [(item.conversation_id, changed)] if changed else []
             self.notes += [(item.conversation_id, note) for note in item.notes]

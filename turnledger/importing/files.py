@@ -34,6 +34,7 @@ class _Value:
     place: str
     value: Any
     notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine]:
@@ -55,7 +56,8 @@ def read_transcripts(file: BinaryIO, name: str) -> Iterator[Transcript | BadLine
         if given is None:
             unnamed += 1
             given = name if unnamed == 1 else f"{name}-{unnamed}"
-        yield transcript(given, messages, item.place, notes=item.notes, likely=_likely(item.value, messages))
+        likely = _likely(item.value, messages)
+        yield transcript(given, messages, item.place, notes=item.notes, likely=likely, places=item.places)
 
 
 @contextmanager
@@ -135,22 +137,27 @@ def _conversations(values: Iterator[_Value | BadLine]) -> Iterator[_Value | BadL
 
 def _joined(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:
     """One message a line: one conversation."""
-    messages: list[Any] = []
+    found: list[_Value] = []
     for item in values:
         if isinstance(item, BadLine):
             yield item
         elif is_message(item.value):
-            messages.append(item.value)
+            found.append(item)
         else:
             yield BadLine(item.place, "this is no message, though the lines before it are")
-    yield from _sessions(messages) if guessed_format(messages) == SESSION else [_Value("the file", messages)]
+    messages = [one.value for one in found]
+    if guessed_format(messages) == SESSION:
+        yield from _sessions(messages, {id(one.value): one.place for one in found})
+    else:
+        yield _Value("the file", messages, places=tuple(one.place for one in found))
 
 
-def _sessions(events: list[Any]) -> Iterator[_Value]:
+def _sessions(events: list[Any], places: Mapping[int, str]) -> Iterator[_Value]:
     """A session of Claude Code: its conversation, and those of its sidechains."""
     for found in conversations_of(events):
         place = "the file" if found.main else f"the file, {found.name}"
-        yield _Value(place, {"id": found.conversation_id, "messages": found.events}, found.notes)
+        value = {"id": found.conversation_id, "messages": found.events}
+        yield _Value(place, value, found.notes, tuple(places[id(event)] for event in found.events))
 
 
 def _each(values: Iterable[_Value | BadLine]) -> Iterator[_Value | BadLine]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnledger.importing import openai_responses
 from turnledger.importing.reading import Format, Read
-from turnledger.importing.tables import Key, Source, Tables, has, quoted, rows
+from turnledger.importing.tables import Key, Row, Source, Tables, has, quoted, rows
 from turnledger.importing.transcripts import BadLine
 
 NAME = "openai-agents"
@@ -88,12 +88,12 @@ def _messages(tables: Tables, key: Key) -> Callable[[sqlite3.Connection], list[A
     return reading
 
 
-def _row(row: dict[str, Any], table: str) -> dict[str, Any] | BadLine:
-    number = row.pop("id")
+def _row(row: dict[str, Any], table: str) -> Row | BadLine:
+    place = f"row {row.pop('id')} of {table}"
     try:
-        return {**row, _ITEM: json.loads(row[_ITEM])}
+        return Row(place, {**row, _ITEM: json.loads(row[_ITEM])})
     except (TypeError, ValueError, RecursionError) as error:
-        return BadLine(f"row {number} of {table}", f"it is no JSON: {error}")
+        return BadLine(place, f"it is no JSON: {error}")
 
 
 SOURCE = Source(

@@ -12,8 +12,10 @@ from typing import Any, Literal, NamedTuple
 from turnledger.domain.appending import AppendResult
 from turnledger.domain.errors import ConversationNotFound, ImportConflict, InvalidMessage, VersionConflict
 from turnledger.domain.events import ConversationCleared, MessageAppended
+from turnledger.domain.messages import read_message
 from turnledger.domain.values import Unkeepable, canonical, kept
 from turnledger.importing.formats import FORMATS, guessed_format, known_format
+from turnledger.importing.transcripts import BadLine, Transcript
 from turnledger.store import ConversationStore
 
 FORMAT_KEY, MESSAGES_KEY, DIGEST_KEY = "import.format", "import.messages", "import.digest"
@@ -77,6 +79,42 @@ def import_transcript(
             index = reads[error.index].index if reads else before.messages
             raise InvalidMessage(index, error.reason) from error
         return Imported(conversation_id, "grown" if before.messages else "new", rest, name, report)
+
+
+def import_sound(
+    store: ConversationStore, item: Transcript, format: str | None = None
+) -> tuple[Imported, list[BadLine]]:
+    """`import_transcript` of a file's conversation, without the messages that cannot be kept.
+
+    Only where each message has a line or a row of its own, and so a place to be named by. Else, and where
+    none would be left, it raises `InvalidMessage`.
+    """
+    bad: list[BadLine] = []
+    while True:
+        meant = item.format or format or item.likely
+        try:
+            return import_transcript(store, item.conversation_id, item.messages, meant), bad
+        except (InvalidMessage, ImportConflict) as error:  # an earlier import left the bad ones out
+            faults = _faults(item.messages, meant) if item.places else {}
+            if isinstance(error, InvalidMessage):
+                faults.setdefault(error.index, error.reason)
+            if not item.places or not 0 < len(faults) < len(item.messages):
+                raise
+            bad += [BadLine(item.places[index], faults[index]) for index in sorted(faults)]
+            item = item.without(faults)
+
+
+def _faults(messages: Sequence[Any], format: str | None) -> dict[int, str]:
+    """The messages that cannot be kept, by their indexes, each with the reason."""
+    name = known_format(format) or guessed_format(messages)
+    faults: dict[int, str] = {}
+    for read in FORMATS[name].read(messages, 0):
+        try:
+            _likeness(read.index, messages[read.index])
+            read_message(read.message, read.index)
+        except InvalidMessage as error:
+            faults.setdefault(error.index, error.reason)
+    return faults
 
 
 def _progress(store: ConversationStore, conversation_id: str) -> _Progress:

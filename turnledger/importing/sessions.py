@@ -88,8 +88,13 @@ class Tree:
         self._place: dict[Any, int] = {}
         for place, event in enumerate(events):
             if isinstance(event, Mapping) and isinstance(event.get("uuid"), str):
-                self._place.setdefault(event["uuid"], place)
-        self.turns = [place for place, event in enumerate(events) if is_turn(event)]
+                self._place[event["uuid"]] = place
+        self.turns = [place for place, event in enumerate(events) if is_turn(event) and self._counts(place)]
+
+    def _counts(self, place: int) -> bool:
+        """Whether no later event has the same uuid; of several the last is loaded."""
+        uuid = self._events[place].get("uuid")
+        return not isinstance(uuid, str) or self._place[uuid] == place
 
     def main(self) -> list[int]:
         """The places of the conversation's turns, in order; those of a sidechain where it has none."""
@@ -208,11 +213,14 @@ def _notes(events: Sequence[Any], tree: Tree, main: list[int], side: set[int]) -
     others = Counter(
         str(event.get("type")) if isinstance(event, Mapping) else "no event"
         for place, event in enumerate(events)
-        if place not in turns and not _is_error(event)
+        if place not in turns and not _is_error(event) and not is_turn(event)
     )
     if others:
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in others.most_common())
         yield f"{counted(others.total(), 'line')} that the model is not given: {kinds}"
+    again = sum(is_turn(event) for event in events) - len(turns)
+    if again:
+        yield f"{counted(again, 'message')} that a later line with the same uuid replaces"
     errors = sum(_is_error(event) for event in events)
     if errors:
         yield f"{counted(errors, 'message')} about an error of the service"

@@ -8,10 +8,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from turnledger.importing import llm_logs, openai_agents
-from turnledger.importing.tables import Source, Tables
+from turnledger.importing.tables import Key, Row, Source, Tables
 from turnledger.importing.transcripts import BadLine, Transcript, transcript
 
 MAGIC = b"SQLite format 3\0"
@@ -42,8 +42,14 @@ def read_database(path: Path) -> Iterator[Transcript | BadLine]:
             yield BadLine(f"conversation {key.conversation_id!r}", f"SQLite cannot read it: {error}")
             continue
         yield from (message for message in messages if isinstance(message, BadLine))
-        sound = [message for message in messages if not isinstance(message, BadLine)]
-        yield transcript(key.conversation_id, sound, key.place, source.format)
+        yield _transcript(key, source, [message for message in messages if not isinstance(message, BadLine)])
+
+
+def _transcript(key: Key, source: Source, found: list[Any]) -> Transcript | BadLine:
+    rows = [one for one in found if isinstance(one, Row)]
+    places = tuple(row.place for row in rows)
+    messages = [row.message for row in rows] if rows else found
+    return transcript(key.conversation_id, messages, key.place, source.format, places=places)
 
 
 def why_unknown(tables: Tables) -> str:

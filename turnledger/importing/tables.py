@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Tables = Mapping[str, AbstractSet[str]]
 """The names of a file's tables, each with those of its columns."""
@@ -20,11 +20,19 @@ class Key:
     where: tuple[Any, ...]
 
 
+class Row(NamedTuple):
+    """A message that has a row of its own, and where that stands."""
+
+    place: str
+    message: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A client's file: `holds` tells whether tables are its own, the others read in one transaction each.
 
-    Messages are those of the format that the source names; a row that is none is a `BadLine` among them.
+    Messages are those of the format that the source names; one with a row of its own is a `Row`, a row
+    that is none a `BadLine` among them.
     """
 
     name: str

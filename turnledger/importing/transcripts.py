@@ -1,6 +1,7 @@
 """What a file of conversations holds, whatever its layout: transcripts, and places where none can be read."""
 
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, replace
 from typing import Any
 
 from turnledger.domain.identifiers import checked_id
@@ -11,7 +12,8 @@ class Transcript:
     """One conversation of a file: its id, its messages as they stand there, and where it stands.
 
     `format` is that of the messages where the file's layout alone decides it, `likely` the one that is meant
-    where none is given; `notes` say what of the file is no part of it.
+    where none is given; `notes` say what of the file is no part of it. `places` are those of the messages,
+    where each has a line or a row of its own, so that a bad one can be left out alone.
     """
 
     conversation_id: str
@@ -20,6 +22,13 @@ class Transcript:
     format: str | None = None
     notes: tuple[str, ...] = ()
     likely: str | None = None
+    places: tuple[str, ...] = ()
+
+    def without(self, indexes: Container[int]) -> "Transcript":
+        """The same without some of its messages."""
+        left = [index for index in range(len(self.messages)) if index not in indexes]
+        messages, places = [self.messages[index] for index in left], (self.places[index] for index in left)
+        return replace(self, messages=messages, places=tuple(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,7 @@ def transcript(
     format: str | None = None,
     notes: tuple[str, ...] = (),
     likely: str | None = None,
+    places: tuple[str, ...] = (),
 ) -> Transcript | BadLine:
     """A conversation under its id, a whole number as its decimal text; a bad line where the id is none."""
     whole = isinstance(given, int) and not isinstance(given, bool)
@@ -47,4 +57,4 @@ def transcript(
         conversation_id = checked_id("the id", str(given) if whole else given)
     except ValueError as error:
         return BadLine(place, str(error))
-    return Transcript(conversation_id, messages, place, format, notes, likely)
+    return Transcript(conversation_id, messages, place, format, notes, likely, places)

@@ -19,6 +19,7 @@ from turnledger.importing.doctor.weaving import Weaving
 from turnledger.importing.sessions import Tree
 from turnledger.projections.providers.turns import OPENING_TEXT
 
+ROUNDS_MAX = 100  # two or three do; this many, should there be a session that never comes to rest
 _ENVELOPE = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "agentId", "slug")
 
 
@@ -87,7 +88,7 @@ class SessionTreatment:
     def _treated(self, session: "_Session", name: str) -> tuple["_Session", list[kinds.Finding]]:
         """The session with the conversation of a name as it is to be."""
         found: list[kinds.Finding] = []
-        while True:
+        for _ in range(ROUNDS_MAX):
             loaded, treated = self._once(session, name)
             if not treated.findings:
                 return session, found
@@ -95,7 +96,8 @@ class SessionTreatment:
             session = _Session(treated.messages)
             self._places = [self._index.get(event, 0) for event in self._names(session.events)]
             if self._names(loaded) == self._names(session.loaded(name)):
-                return session, found
+                break
+        return session, found
 
     def _place(self, place: int, path: Path) -> str:
         return self._place_in_file(self._places[place] if self._places else place, path)

@@ -122,6 +122,20 @@ class OpenAIAnatomy(Anatomy):
         remedy = f"its arguments are {short(text)}"
         return Change(kinds.UNUSABLE_ARGUMENTS, f"its arguments are {what}", remedy, mended)
 
+    def matched(self, result: Piece, call: Piece) -> Change | None:
+        """A function's message answers `function_call`, a tool's message one of `tool_calls`."""
+        answers = "function" if call.path[0] == "function_call" else "tool"
+        if result.raw.get("role") == answers:
+            return None
+        rest = {key: value for key, value in result.raw.items() if key != "tool_call_id"}
+        raw = {**rest, "role": answers}
+        if answers == "function":
+            raw["name"] = call.name
+        elif call.needs_id:
+            raw["tool_call_id"] = call.now
+        reason = f"a message of role {result.raw.get('role')!r} cannot answer {call.path[0]!r}"
+        return Change(kinds.ORPHAN, reason, f"its role is {answers!r}", raw)
+
     def framed(self, message: dict[str, Any]) -> Change | None:
         calls = message.get("tool_calls")
         if calls is None or (calls and message["role"] == "assistant"):
