@@ -174,5 +174,5 @@ def _unmarked(marked: str, begin: str, end: str) -> tuple[str, Highlights]:
 
 
 def _hit_of(row: Sequence[Any], said: tuple[str, Highlights]) -> SearchHit:
-    conversation_id, version, time, *told = row
-    return SearchHit(conversation_id, version, _moment(time), *told, *said)
+    conversation_id, version, time, kind, entry, position, state, name = row
+    return SearchHit(conversation_id, version, _moment(time), kind, entry, position, state, name, *said)

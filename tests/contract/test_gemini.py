@@ -240,3 +240,17 @@ def test_a_name_is_made_to_fit_with_its_response() -> None:
 def test_parts_of_other_formats_are_not_taken_for_geminis(message: dict[str, Any]) -> None:
     assert not FORMATS["gemini"].marks(message)
     assert guessed_format([{"role": "model", "parts": [{"function_call": {}}]}]) == "gemini"
+
+
+@pytest.mark.parametrize("cut_off", [{}, {"parts": None}, {"parts": []}])
+def test_a_content_in_which_the_model_was_cut_off_before_it_spoke_is_an_empty_turn(cut_off: Any) -> None:
+    read = read_messages([USER, {"role": "model", **cut_off}, USER], "gemini")
+    assert [message["role"] for message in read] == ["user", "assistant", "user"]
+    with ConversationStore(":memory:") as store:
+        assert import_transcript(store, "c", [USER, {"role": "model", **cut_off}, USER]).messages == 3
+        assert store.verify().ok
+
+
+def test_parts_may_be_one_text_as_in_the_older_library() -> None:
+    read = read_messages([{"role": "user", "parts": "hi"}, {"role": "model", "parts": "hello"}])
+    assert [message["content"] for message in read] == ["hi", "hello"]

@@ -13,6 +13,7 @@ from turnledger import ConversationStore, ImportConflict, InvalidArgument, Inval
 from turnledger.importing import (
     BadLine,
     Transcript,
+    guessed_format,
     import_sound,
     import_transcript,
     read_messages,
@@ -353,3 +354,84 @@ def test_where_no_message_can_be_kept_the_first_is_what_is_said() -> None:
             import_sound(store, item, "openai-chat")
         assert refused.value.index == 0
         assert list(store.conversations()) == []
+
+
+def ids_of(messages: list[Any]) -> list[Any]:
+    return [
+        [call["id"] for call in message["tool_calls"]] if "tool_calls" in message else message["tool_call_id"]
+        for message in messages
+    ]
+
+
+def nameless_and_named(format: str) -> list[Any]:
+    calls = [
+        {"id": "x1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}},
+        {"id": "", "type": "function", "function": {"name": "look", "arguments": '{"at": 2}'}},
+    ]
+    turn = {"role": "assistant", "content": "", "tool_calls": calls}
+    results = [{"content": "two"}, {"tool_call_id": "x1", "content": "one"}]
+    return read_messages([turn, *({"role": "tool", **result} for result in results)], format)
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "mistral", "ollama"])
+def test_a_result_without_an_id_leaves_a_call_with_one_to_its_own_result(format: str) -> None:
+    assert ids_of(nameless_and_named(format)) == [["x1", "call_0_1"], "call_0_1", "x1"]
+
+
+def blank_turn(name: str) -> list[dict[str, Any]]:
+    call = {"id": "", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "", "content": "done"}
+    return [{"role": "assistant", "content": "", "tool_calls": [call]}, result]
+
+
+def test_calls_that_an_openai_shaped_service_gave_no_ids_keep_their_results() -> None:
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [*blank_turn("look"), *blank_turn("look")], "openai-chat")
+        sent = store.sendable("c")
+    assert [message["role"] for message in sent.messages] == ["assistant", "tool"] * 2
+    assert sent.dropped == 0
+
+
+def test_a_call_with_neither_id_nor_name_gets_none() -> None:
+    assert ids_of(read_messages(blank_turn(""), "openai-chat")) == [[""], ""]
+
+
+OWN_RESULTS = {
+    "anthropic": [
+        {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+        {"type": "tool_result", "tool_use_id": "c1", "content": "seen"},
+    ],
+    "bedrock-converse": [
+        {"toolUse": {"toolUseId": "c1", "name": "look", "input": {}}},
+        {"toolResult": {"toolUseId": "c1", "content": [{"text": "seen"}]}},
+    ],
+    "gemini": [
+        {"functionCall": {"name": "look", "args": {}}},
+        {"functionResponse": {"name": "look", "response": {"result": "seen"}}},
+    ],
+}
+
+
+@pytest.mark.parametrize("format", OWN_RESULTS)
+def test_a_result_within_the_turn_that_calls_stands_behind_it(format: str) -> None:
+    gemini = format == "gemini"
+    turn = {"role": "model" if gemini else "assistant", "parts" if gemini else "content": OWN_RESULTS[format]}
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [turn], format)
+        sent = store.sendable("c")
+    assert [message["content"] for message in sent.messages] == ["", "seen"]
+    assert sent.dropped == 0
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "mistral", "ollama"])
+def test_a_result_without_an_id_finds_its_call_behind_what_the_user_said_meanwhile(format: str) -> None:
+    turn, result = blank_turn("look")
+    result = {"role": "tool", "name": "look", "tool_name": "look", "content": result["content"]}
+    with ConversationStore(":memory:") as store:
+        import_transcript(store, "c", [turn, USER, result], format)
+        assert [message["content"] for message in store.sendable("c").messages] == ["", "done", "hi"]
+
+
+@pytest.mark.parametrize("kind", ["mcp_tool_use", "server_tool_use", "web_search_tool_result"])
+def test_the_services_own_tools_tell_anthropic(kind: str) -> None:
+    assert guessed_format([{"role": "assistant", "content": [{"type": kind}]}]) == "anthropic"

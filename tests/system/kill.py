@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from turnledger import ConversationStore, TurnledgerError
+from turnledger import ConversationStore, Record, TurnledgerError
 
 CONVERSATIONS = ("alpha", "beta", "gamma")
 KILLS_PER_FILE = 8
@@ -154,6 +154,23 @@ def _append_to_fork(store: ConversationStore, rng: random.Random, deed: int) -> 
     store.append(into, [_turn(rng, deed), _user(deed)])
 
 
+def _retract(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    """A turn with its results, and what stands instead, or whatever is last."""
+    conversation = rng.choice(CONVERSATIONS)
+    standing = [entry.number for entry in store.entries(conversation)]
+    entry = rng.choice(standing) if standing and rng.random() < 0.5 else None
+    store.retract(conversation, entry, instead=[_turn(rng, deed)] if rng.random() < 0.3 else [])
+
+
+def _clear(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    store.clear(rng.choice(CONVERSATIONS))
+
+
+def _records(store: ConversationStore, rng: random.Random, deed: int) -> None:
+    records = [Record("sdk", rng.choice((None, f"key-{deed % 5}")), {"deed": deed})] * 2
+    store.append(rng.choice(CONVERSATIONS), rng.choice(([], [_user(deed)])), records=records)
+
+
 DEEDS = {
     "append": _append,
     "batch": _batch,
@@ -166,8 +183,11 @@ DEEDS = {
     "record request": _request,
     "fork": _fork,
     "append to a fork": _append_to_fork,
+    "retract": _retract,
+    "clear": _clear,
+    "records": _records,
 }
-WEIGHTS = (6, 4, 3, 2, 2, 2, 3, 1, 1, 1, 1)
+WEIGHTS = (12, 8, 6, 4, 4, 4, 6, 2, 2, 2, 2, 4, 1, 2)
 
 
 def _child(path: Path, seed: int, first: int, acknowledgements: int) -> None:

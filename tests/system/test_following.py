@@ -358,7 +358,7 @@ def test_whatever_the_words_hold_is_looked_for_and_no_language(path: Path, words
     with ConversationStore(path) as store, store.read_models() as models:
         models.catch_up()
         for of in ("entries", "events"):
-            assert models.search(Search(words=words, of=of)) is not None  # type: ignore[arg-type]
+            assert models.search(Search(words=words, of=of)) is not None
         assert models.search(Search(words=words, tool="\ud800", limit=10**30)) == []
         assert models.conversations(saying=words) is not None
 

@@ -20,13 +20,13 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, unquote
 
-from anyio import to_thread
 from claude_agent_sdk import fold_session_summary
 
 from turnledger.adapters.newest import newest_record
+from turnledger.adapters.threads import in_thread
 from turnledger.domain.errors import ConversationNotFound, InvalidMessage, VersionConflict
 from turnledger.domain.events import ConversationCleared, RecordKept
 from turnledger.domain.identifiers import ID_CHARACTERS_MAX
@@ -50,13 +50,12 @@ _UNTIMED = {"mtime": 0}  # stamped where it is listed
 
 Key = Mapping[str, Any]
 Entry = dict[str, Any]
-T = TypeVar("T")
 
 log = logging.getLogger("turnledger")
 
 
 def conversation_of(key: Key) -> str:
-    """The conversation of a `SessionKey`: `claude-agent-sdk/<project>/<session>`, and a subagent's path behind that.
+    """The conversation of a `SessionKey`: `claude-agent-sdk/<project>/<session>`, and a subagent's behind it.
 
     >>> conversation_of({"project_key": "-home-ann", "session_id": "s1", "subpath": "subagents/agent-7"})
     'claude-agent-sdk/-home-ann/s1/subagents/agent-7'
@@ -117,33 +116,33 @@ class TurnledgerSessionStore:
     async def close(self) -> None:
         """Closes the store, if it was opened here."""
         if self._is_own:
-            await _in_thread(self.store.close)
+            await in_thread(self.store.close)
 
     async def append(self, key: Key, entries: list[Entry]) -> None:
         """Keeps the entries, each uuid once, and appends what they say. Raises what `append` raises."""
-        await _in_thread(self._append, key, list(entries))
+        await in_thread(self._append, key, list(entries))
 
     async def load(self, key: Key) -> list[Entry] | None:
         """The entries, deep-equal to those appended, in the order of their commits; None for none."""
-        return await _in_thread(self._load, conversation_of(key))
+        return await in_thread(self._load, conversation_of(key))
 
     async def list_sessions(self, project_key: str) -> list[dict[str, Any]]:
         """The project's sessions, with the time of their last change in milliseconds."""
-        return await _in_thread(lambda: [_listed(one) for one, _ in self._sessions(project_key)])
+        return await in_thread(lambda: [_listed(one) for one, _ in self._sessions(project_key)])
 
     async def list_session_summaries(self, project_key: str) -> list[dict[str, Any]]:
         """The same with the summary that the SDK's own fold made at each append."""
-        return await _in_thread(
+        return await in_thread(
             lambda: [{**_listed(one), "data": data} for one, data in self._sessions(project_key)]
         )
 
     async def delete(self, key: Key) -> None:
         """Clears the conversation, with the subagents' of a session; the log keeps what was said."""
-        await _in_thread(self._delete, key)
+        await in_thread(self._delete, key)
 
     async def list_subkeys(self, key: Key) -> list[str]:
         """The paths of a session's subagents."""
-        return await _in_thread(self._subkeys, conversation_of(key))
+        return await in_thread(self._subkeys, conversation_of(key))
 
     def _append(self, key: Key, entries: list[Entry]) -> None:
         conversation = conversation_of(key)
@@ -239,11 +238,6 @@ class TurnledgerSessionStore:
     def _last(self, one: ConversationSummary, kind: str) -> Any:
         found = newest_record(self.store, one.conversation_id, one.version, kind)
         return found and found.record
-
-
-async def _in_thread(call: Callable[..., T], *args: Any) -> T:
-    """In a thread, on whichever event loop; a call that has begun is ended before a cancellation goes on."""
-    return await to_thread.run_sync(call, *args)
 
 
 def _summary(key: Key, seen: _Seen, new: list[Entry]) -> list[Record]:

@@ -17,19 +17,17 @@ Only `read_entry` of an id that this process never met looks into every conversa
 """
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
-from anyio import to_thread
 from pydantic_ai import Conversation, DeferredToolRequests
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
 from pydantic_ai.conversation_store import ConversationStore as PydanticAIConversationStore
 
 from turnledger.adapters.pydantic_ai_json import dumped_entries, read_entries
 from turnledger.adapters.pydantic_ai_log import Conversations
+from turnledger.adapters.threads import in_thread
 from turnledger.store import ConversationStore
-
-T = TypeVar("T")
 
 
 class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[misc]
@@ -51,16 +49,16 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
     async def close(self) -> None:
         """Closes the store, if it was opened here."""
         if self._is_own:
-            await _in_thread(self.store.close)
+            await in_thread(self.store.close)
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        return await _in_thread(self._log.record, conversation_id)
+        return await in_thread(self._log.record, conversation_id)
 
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
         """Those of a scope at a look into each of its conversations; all at one into every conversation."""
-        return await _in_thread(self._log.records, scope, limit)
+        return await in_thread(self._log.records, scope, limit)
 
     async def write_record(
         self,
@@ -70,30 +68,32 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
         expected_revision: str | None,
     ) -> None:
         """Record and entries in one transaction. Raises `ConversationConflict`, and what `append` raises."""
-        await _in_thread(self._log.write, record, dumped_entries(new_entries), expected_revision)
+        await in_thread(self._log.write, record, dumped_entries(new_entries), expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
         """Clears the conversation. Its entries stay in the log, readable for the forks that share them."""
-        await _in_thread(self._log.delete, conversation_id, expected_revision)
+        await in_thread(self._log.delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
         """The entry. Raises `KeyError` for one that no conversation has."""
-        return await _in_thread(
+        return await in_thread(
             lambda: read_entries([(entry_id, self._log.holding(entry_id)[1][entry_id])])[0]
         )
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        return await _in_thread(lambda: read_entries(self._log.line(head_id, limit)))
+        return await in_thread(lambda: read_entries(self._log.line(head_id, limit)))
 
     async def load_healed(self, conversation_id: str, *, scope: str | None = None) -> Conversation | None:
         """As `load`, but with the messages that the healed list has: each call with its one result.
 
         What to go on with after a crash: the library refuses a prompt behind a call without a result. Saved,
-        what was put in is stored too, and a result that comes late takes its place in `sendable`.
+        what was put in is stored too, and a result that comes late takes its place in `sendable`. Calls that
+        wait for an answer are closed as well: to answer them, `load`.
         """
         loaded = await self.load(conversation_id, scope=scope)
         if loaded is not None:
-            loaded.messages = await _in_thread(self._log.healed, conversation_id)
+            loaded.messages = await in_thread(self._log.healed, conversation_id)
+            loaded.deferred_tool_requests = None
             loaded.new_message_index = None
         return loaded
 
@@ -120,8 +120,3 @@ async def saving(
         conversation.usage = run.usage
         await conversations.save(conversation)
         yield node
-
-
-async def _in_thread(call: Callable[..., T], *args: Any) -> T:
-    """In a thread, on whichever event loop; a call that has begun is ended before a cancellation goes on."""
-    return await to_thread.run_sync(call, *args)

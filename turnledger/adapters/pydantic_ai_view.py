@@ -5,10 +5,19 @@ needs no second rendering: the parts themselves, in the order and with the ids t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from turnledger.domain.pairing import Item
 from turnledger.importing.formats import FORMATS
@@ -55,55 +64,71 @@ def _is_synthesized(part: Any) -> bool:
     return isinstance(metadata, Mapping) and metadata.get(SYNTHESIZED_KEY) is True
 
 
+@dataclass(slots=True)
+class _Said:
+    """A message on its way: parts of one entry's message by their places, or parts of none's."""
+
+    source: str | None
+    message: ModelMessage
+    parts: dict[int, Any]
+
+
 def healed(buffer: Sequence[Mapping[str, Any]], messages: Mapping[str, ModelMessage]) -> list[ModelMessage]:
-    """The buffer as MEM-5 sends it, in the parts of these messages (by entry), and no others."""
-    found: list[ModelMessage] = []
+    """The buffer as MEM-5 sends it, in the parts of these messages (by entry).
+
+    What was put in, and a summary that stands for what was compacted, are parts of their own. A message that
+    stayed as it was comes back as it was, so that saving it again stores nothing.
+    """
+    found: list[_Said] = []
     names: dict[str, str] = {}
     for item in normalized_items(buffer)[0]:
         names |= {call.call_id: call.name for call in item.calls}
         told = item.metadata.get(FROM_KEY)
-        message = messages.get(told["id"]) if told else None
-        if message is not None and told:
-            _say(found, message, _parts(item, [message.parts[place] for place in told["parts"]]))
-        elif item.healed and item.call_id is not None:
-            _say(found, ModelRequest(parts=[]), [_placeholder(item.call_id, item.text, names)])
-    return found
+        if told is None:
+            _say(found, None, _put_in(item, names), {})
+        elif told["id"] in messages:
+            message = messages[told["id"]]
+            parts = _parts(item, {place: message.parts[place] for place in told["parts"]})
+            _say(found, told["id"], message, parts)
+    return [replace(one.message, parts=[one.parts[place] for place in sorted(one.parts)]) for one in found]
 
 
-def _placeholder(call_id: str, text: str, names: Mapping[str, str]) -> ToolReturnPart[Any]:
-    return ToolReturnPart(
-        tool_name=names.get(call_id, ""),
-        content=text,
-        tool_call_id=call_id,
-        outcome="interrupted",
-        metadata={SYNTHESIZED_KEY: True},
+def _say(found: list[_Said], source: str | None, message: ModelMessage, parts: dict[int, Any]) -> None:
+    if source is None:
+        found.append(_Said(None, message, dict(enumerate(message.parts))))
+    elif parts and found and found[-1].source == source:
+        found[-1].parts |= parts
+    elif parts:
+        found.append(_Said(source, message, parts))
+
+
+def _put_in(item: Item, names: Mapping[str, str]) -> ModelMessage:
+    """What no entry holds, as a message: a placeholder, a summary."""
+    if item.role == "assistant":
+        return ModelResponse(parts=[TextPart(item.text)])
+    if item.role != "tool" or item.call_id is None:
+        part = UserPromptPart(item.text) if item.role == "user" else SystemPromptPart(item.text)
+        return ModelRequest(parts=[part])
+    result = ToolReturnPart(
+        tool_name=names.get(item.call_id, ""),
+        content=item.text,
+        tool_call_id=item.call_id,
+        outcome="interrupted" if item.healed else "success",
+        metadata={SYNTHESIZED_KEY: True} if item.healed else None,
     )
+    return ModelRequest(parts=[result])
 
 
-def _parts(item: Item, parts: Iterable[Any]) -> list[Any]:
+def _parts(item: Item, parts: Mapping[int, Any]) -> dict[int, Any]:
     """The parts with the ids that the item has; without a call that it lost."""
     if item.role == "tool":
-        return [replace(part, tool_call_id=item.call_id) for part in parts]
+        return {place: replace(part, tool_call_id=item.call_id) for place, part in parts.items()}
     left = {call.call_id for call in item.calls}
-    ids = {
-        call.get("original_id") or call["tool_call_id"]: call["tool_call_id"]
-        for call in item.metadata.get("tool_calls", ())
-        if call.get("tool_call_id") in left
+    declared = [call.get("tool_call_id") for call in item.metadata.get("tool_calls", ())]
+    called = [place for place, part in sorted(parts.items()) if isinstance(part, ToolCallPart)]
+    ids = dict(zip(called, declared, strict=True))
+    return {
+        place: replace(part, tool_call_id=ids[place]) if place in ids else part
+        for place, part in parts.items()
+        if place not in ids or ids[place] in left
     }
-    return [
-        replace(part, tool_call_id=ids[part.tool_call_id]) if isinstance(part, ToolCallPart) else part
-        for part in parts
-        if not isinstance(part, ToolCallPart) or part.tool_call_id in ids
-    ]
-
-
-def _say(found: list[ModelMessage], message: ModelMessage, parts: list[Any]) -> None:
-    """Adds parts of a message; requests that follow one another are one, as the library joins them."""
-    last = found[-1] if found else None
-    if not parts:
-        return
-    if isinstance(message, ModelRequest) and isinstance(last, ModelRequest):
-        told = message.instructions or last.instructions
-        found[-1] = replace(last, parts=[*last.parts, *parts], instructions=told)
-    elif isinstance(message, ModelRequest | ModelResponse):
-        found.append(replace(message, parts=parts))

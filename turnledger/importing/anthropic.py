@@ -7,12 +7,13 @@ was said: it is kept with its signature for the provider of the same name.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.importing.reading import Format, Read, beyond, said, with_blocks
+from turnledger.importing.reading import Format, Read, beyond, in_order, said, with_blocks
 from turnledger.projections.providers.anthropic import NAME, blocks_of
 from turnledger.projections.providers.keeping import ERROR_KEY
 
 _MESSAGE_KEYS = ("role", "content", "metadata")
-_MARKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
+_MARKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+_WORK_MARKS = ("_tool_use", "_tool_result")  # of the service's own tools
 
 
 def read(messages: Sequence[Any], start: int = 0) -> Iterator[Read]:
@@ -27,11 +28,10 @@ def _read(message: Any, index: int) -> Iterator[Read]:
         return
     blocks = message["content"]
     results = [place for place, block in enumerate(blocks) if _is(block, "tool_result")]
-    for place in results:
-        yield Read(_result(blocks[place]), index, (place,))
     rest = tuple(place for place in range(len(blocks)) if place not in results)
-    if rest or not results:
-        yield Read(_said(message, [blocks[place] for place in rest]), index, rest)
+    answers = [Read(_result(blocks[place]), index, (place,)) for place in results]
+    left = [Read(_said(message, [blocks[place] for place in rest]), index, rest)]
+    yield from in_order(message.get("role"), left if rest or not results else [], answers)
 
 
 def _is(block: Any, kind: str) -> bool:
@@ -85,7 +85,8 @@ def marks(message: Mapping[str, Any]) -> bool:
 def _is_own(block: Mapping[str, Any]) -> bool:
     if block.get("type") == "thinking" and isinstance(block.get("thinking"), list):
         return False  # Mistral's
-    return block.get("type") in _MARKS or _is_sourced(block)
+    kind = str(block.get("type"))
+    return kind in _MARKS or kind.endswith(_WORK_MARKS) or _is_sourced(block)
 
 
 def _is_sourced(block: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from turnledger.domain.values import LEVELS_MAX, json_text
-from turnledger.importing.reading import Format, Read, beyond, said, with_blocks
+from turnledger.importing.reading import Format, Read, beyond, in_order, said, with_blocks
 from turnledger.projections.media import base64_text
 from turnledger.projections.providers.bedrock_blocks import (
     CALL,
@@ -39,11 +39,10 @@ def _read(message: Any, index: int) -> Iterator[Read]:
         return
     blocks = [without_bytes(block) for block in message["content"]]
     results = [place for place, block in enumerate(blocks) if _is_result(block)]
-    for place in results:
-        yield Read(_result(blocks[place]), index, (place,))
     rest = tuple(place for place in range(len(blocks)) if place not in results)
-    if rest or not results:
-        yield Read(_said(message, [blocks[place] for place in rest]), index, rest)
+    answers = [Read(_result(blocks[place]), index, (place,)) for place in results]
+    left = [Read(_said(message, [blocks[place] for place in rest]), index, rest)]
+    yield from in_order(message.get("role"), left if rest or not results else [], answers)
 
 
 def _is_result(block: Any) -> bool:

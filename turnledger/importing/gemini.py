@@ -12,7 +12,7 @@ from typing import Any
 from turnledger.domain.messages import as_map, call_id
 from turnledger.domain.values import LEVELS_MAX, Unkeepable, json_text
 from turnledger.importing.pairing import Unanswered
-from turnledger.importing.reading import Format, Read, beyond, said, with_blocks
+from turnledger.importing.reading import Format, Read, beyond, in_order, said, with_blocks
 from turnledger.projections.media import base64_text
 from turnledger.projections.parts import part_of
 from turnledger.projections.providers.gemini import (
@@ -56,11 +56,10 @@ class _Reader:
             yield Read(given, index)
             return
         results = [place for place, part in enumerate(parts) if _is(part, RESPONSE)]
-        for place in results:
-            yield Read(self._result(parts[place]), index, (place,))
         rest = tuple(place for place in range(len(parts)) if place not in results)
-        if rest or not results:
-            yield Read(self._said(message, [parts[place] for place in rest], index), index, rest)
+        left = [Read(self._said(message, [parts[place] for place in rest], index), index, rest)]
+        answers = [Read(self._result(parts[place]), index, (place,)) for place in results]
+        yield from in_order(left[0].message["role"], left if rest or not results else [], answers)
 
     def _said(self, message: Mapping[str, Any], parts: list[Any], index: int) -> dict[str, Any]:
         """A content without its responses; calls are those of the model alone."""
@@ -137,14 +136,17 @@ def _map_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _parts_of(message: Mapping[str, Any] | None) -> list[Any] | None:
-    """A content's parts as the service spells them, a text as one of them; None where it has none.
+    """A content's parts as the service spells them, a text as one of them; None where it is no content.
 
-    A system prompt may be a list of texts or parts without more.
+    A system prompt may be a list of texts or parts without more. What the model was cut off before it said
+    anything has no parts at all.
     """
     parts = (message or {}).get("parts")
     if parts is None and message and message.get("role") == "system":
         parts = message.get("content")
-    if isinstance(parts, Mapping):
+    if parts is None and message and message.get("role") == "model" and message.get("content") is None:
+        parts = []
+    if isinstance(parts, Mapping | str):
         parts = [parts]
     if not isinstance(parts, list | tuple):
         return None
@@ -171,6 +173,8 @@ def _camel(key: Any) -> Any:
 
 def marks(message: Mapping[str, Any]) -> bool:
     parts = message.get("parts")
+    if message.get("role") == "model":
+        return "content" not in message
     return isinstance(parts, list) and any(
         isinstance(part, Mapping)
         and part.keys().isdisjoint(("type", "part_kind"))

@@ -29,8 +29,6 @@ def _is_readable(message: Any) -> bool:
 
 def _read(message: Mapping[str, Any], index: int, unanswered: Unanswered) -> dict[str, Any]:
     found = dict(message)
-    if message.get("role") == "user":
-        unanswered.forget()
     if "tool_calls" in message:
         found["tool_calls"] = unanswered.declared(message["tool_calls"], index)
     if message.get("role") == "tool":

@@ -29,8 +29,6 @@ def _read(message: Mapping[str, Any], index: int, unanswered: Unanswered) -> dic
         known, message = {"response": beyond(message, ("message",))}, message["message"]
     role = message.get("role")
     found = {key: value for key, value in message.items() if key not in ("thinking", "images", "tool_name")}
-    if role == "user":
-        unanswered.forget()
     if "tool_calls" in message:
         found["tool_calls"] = unanswered.declared(message["tool_calls"], index)
     if role == "tool":

@@ -2,14 +2,14 @@
 
 `developer` is OpenAI's newer name for `system`; the rules know four roles, so it is kept beside the role and
 given back by the provider of the same name. A `function_call` and its result, from before there were ids, get
-an id of their place.
+an id of their place, as do calls that a service of the same shape named but gave none. "0" stays (MEM-5).
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnledger.domain.messages import call_id, id_of_call
+from turnledger.domain.messages import UNNAMED, call_id, id_of_call, name_of_call
 from turnledger.importing.pairing import Unanswered
 from turnledger.importing.reading import Format, Read, said
 from turnledger.projections.providers.mistral import IDS
@@ -35,6 +35,7 @@ def _read(message: Any, index: int, unanswered: Unanswered) -> Any:
         return _legacy_result(message, unanswered)
     if isinstance(message.get("function_call"), Mapping) and not message.get("tool_calls"):
         return _legacy_turn(message, index, unanswered)
+    message = _with_ids(message, index, unanswered)
     if message.get("role") == "developer":
         message = {**message, "role": "system", "metadata": {**(metadata or {}), ROLE_KEY: "developer"}}
     return _with_text(message)
@@ -51,6 +52,32 @@ def _legacy_turn(message: Mapping[str, Any], index: int, unanswered: Unanswered)
 def _legacy_result(message: Mapping[str, Any], unanswered: Unanswered) -> dict[str, Any]:
     rest = {key: value for key, value in message.items() if key != "name"}
     return {**rest, "role": "tool", "tool_call_id": unanswered.answer(message.get("name"))}
+
+
+def _with_ids(message: Mapping[str, Any], index: int, unanswered: Unanswered) -> Mapping[str, Any]:
+    """The message with an id for each call without one; a result without one has that of such a call."""
+    if message.get("role") == "tool" and _is_blank(message.get("tool_call_id")):
+        answered = unanswered.answer(message.get("name") or None)
+        return {**message, "tool_call_id": answered} if answered else message
+    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
+    if not isinstance(calls, list) or not any(map(_is_idless, calls)):
+        return message
+    with_ids = [
+        {**call, "id": unanswered.declare(index, place, name_of_call(call))} if _is_idless(call) else call
+        for place, call in enumerate(calls)
+    ]
+    return {**message, "tool_calls": with_ids}
+
+
+def _is_idless(call: Any) -> bool:
+    """Whether a call has a name and no id at all; one without a name is none."""
+    if not isinstance(call, Mapping):
+        return False
+    return name_of_call(call) != UNNAMED and all(_is_blank(call.get(key)) for key in ("tool_call_id", "id"))
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _with_text(message: Mapping[str, Any]) -> Mapping[str, Any]:

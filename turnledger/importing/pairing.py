@@ -17,17 +17,17 @@ def given_id(value: Any) -> str | None:
 class Unanswered:
     """The calls of a transcript that nothing has answered yet, in the order of their declaration.
 
-    A result without an id answers an open call of its name; without a name, any open one: of the latest turn,
-    there the first.
+    A result without an id answers an open call of its name; without a name, any open one: one that came
+    without an id before one with (which its own result will name), of the latest turn, there the first.
     """
 
     def __init__(self) -> None:
-        self._open: list[tuple[int, Any, str]] = []
+        self._open: list[tuple[bool, int, Any, str]] = []
 
     def declare(self, index: int, place: int, name: Any, given: str | None = None) -> str:
         """The id of the call at that place of that message: its own where it has one."""
         call_id = given or f"call_{index}_{place}"
-        self._open.append((index, name, call_id))
+        self._open.append((given is None, index, name, call_id))
         return call_id
 
     def declared(self, calls: Any, index: int) -> Any:
@@ -44,14 +44,10 @@ class Unanswered:
         found = [
             one
             for one in self._open
-            if one[2] == given or (given is None and (name is None or name == one[1]))
+            if one[3] == given or (given is None and (name is None or name == one[2]))
         ]
         if not found:
             return given
-        answered = max(found, key=lambda one: one[0])  # the first of equals
+        answered = max(found, key=lambda one: one[:2])  # the first of equals
         self._open.remove(answered)
-        return answered[2]
-
-    def forget(self) -> None:
-        """Nothing that comes answers a call so far."""
-        self._open.clear()
+        return answered[3]

@@ -40,6 +40,11 @@ class Format:
     marks: Callable[[Mapping[str, Any]], bool]
 
 
+def in_order(role: Any, left: list[Read], results: list[Read]) -> list[Read]:
+    """A message's results and what is left of it: results first, save those of a turn that holds its own."""
+    return left + results if role == "assistant" else results + left
+
+
 def said(blocks: Sequence[Any], role: str) -> Any:
     """What blocks say, as content: one text where all of it is text, else the blocks that say it.
 

@@ -31,11 +31,17 @@ async def why_not(messages: list[ModelMessage]) -> str | None:
     tools = [ToolDefinition(name=name) for name in ("track", "label", "wait", "die", "refund")]
     with suppress(ModelHTTPError):
         await model.request(deepcopy(messages), None, ModelRequestParameters(function_tools=tools))
-    return judge.why_not({"messages": [_plain(message) for message in bodies[0]["messages"]]})
+    return judge.why_not({"messages": _joined(bodies[0]["messages"])})
 
 
-def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    """A message with its content in blocks, as the judge reads it."""
-    content = message["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return {**message, "content": blocks}
+def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """In blocks, and neighbours of one role as one: so Anthropic takes them."""
+    joined: list[dict[str, Any]] = []
+    for message in messages:
+        content = message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1]["content"] += blocks
+        else:
+            joined.append({**message, "content": list(blocks)})
+    return joined

@@ -11,13 +11,8 @@ from tests.judges.official import library
 
 PAGE = (Path(__file__).parents[3] / "docs" / "adapters.md").read_text()
 NEEDED = (
-    "google.adk",
-    "agent_framework",
-    "langchain",
-    "opentelemetry.sdk",
-    "agents",
-    "pydantic_ai",
-    "claude_agent_sdk",
+    *("agents", "google.adk", "agent_framework", "langchain", "llama_index.core", "strands"),
+    *("pydantic_ai", "claude_agent_sdk", "opentelemetry.sdk"),
 )
 SECTIONS = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 SNIPPETS = [

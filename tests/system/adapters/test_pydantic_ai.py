@@ -406,6 +406,17 @@ def test_a_healed_conversation_goes_on_where_the_loaded_one_is_refused(
     assert run(conversations.read_record(CID)).branches == []
 
 
+def test_a_healed_conversation_waits_for_nothing(conversations: TurnledgerConversationStore) -> None:
+    shop = Shop(conversations, calls("refund"))
+    run(shop.ask("My money back"))
+    assert run(conversations.load(CID)).deferred_tool_requests is not None
+    found = run(conversations.load_healed(CID))
+    assert found.deferred_tool_requests is None
+    shop.turns[:] = [says("Yes")]
+    run(shop.ask("Never mind", found))
+    assert run(conversations.load(CID)).deferred_tool_requests is None
+
+
 def test_saved_step_by_step_it_is_what_the_run_ended_with(conversations: TurnledgerConversationStore) -> None:
     shop = Shop(conversations, calls("track"), calls("label", first=2), says("There"))
     result = run(shop.ask("Where is my parcel?"))
@@ -455,6 +466,33 @@ def test_a_broken_history_is_healed_for_the_library_too(
     found = run(conversations.load_healed(CID)).messages
     assert shape(found) == healed.format("Tool call was interrupted; no result.")
     assert run(why_not(found)) is None
+
+
+def test_an_id_twice_in_one_turn_is_two_calls(conversations: TurnledgerConversationStore) -> None:
+    turn = ModelResponse(parts=[*calls("track").parts, *calls("label").parts])
+    run(saved(conversations, asked("1"), turn, asked("2")))
+    found = run(conversations.load_healed(CID)).messages
+    assert shape(found).startswith("u c:call-1 c:call-1-2 r:call-1 ")
+    assert run(why_not(found)) is None
+
+
+def test_requests_that_follow_one_another_stay_apart(conversations: TurnledgerConversationStore) -> None:
+    """Else saving what was healed would branch from where it was sound."""
+    mixed = ModelRequest(parts=[UserPromptPart("meanwhile"), *returned("depot").parts])
+    begun = run(saved(conversations, asked("1"), calls("track"), mixed, asked("2")))
+    assert run(conversations.load_healed(CID)).messages == begun.messages
+
+
+def test_what_was_compacted_stays_out_and_its_summary_is_sent(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    run(saved(conversations, asked("1"), says("2"), asked("3"), says("4")))
+    conversations.store.compact(CID, keep_last=2, summary={"role": "user", "content": "Before: 1 and 2"})
+    found = run(conversations.load_healed(CID))
+    assert [m.parts[0].content for m in found.messages] == ["Before: 1 and 2", "3", "4"]
+    run(Shop(conversations, says("6")).ask("5", found))
+    assert shape(run(conversations.load(CID)).messages) == "u u a u a"
+    assert [m["content"] for m in conversations.store.buffer(CID)][-2:] == ["5", "6"]
 
 
 async def listed(conversations: Any) -> list[Any]:

@@ -1,0 +1,26 @@
+"""What the model is sent after each scene, on a store of ours and on LlamaIndex's `SQLAlchemyChatStore`.
+
+The agent of LlamaIndex writes what it did to its memory when it has ended; a loop of one's own writes each
+message as it comes, and so it is in the scenes of a kill, a late result, a step sent again and two workers.
+`u` the user, `a` the assistant, `c:x` a call of x, `r:x` its result. The tests assert each row.
+"""
+
+OUTCOMES = {
+    ("a tool loop of several steps", "turnledger"): "u c:track r:track depot c:track r:track depot a u",
+    ("a tool loop of several steps", "peer"): "u c:track r:track depot c:track r:track depot a u",
+    (
+        "killed between call and result",
+        "turnledger",
+    ): "u c:track r:track Tool call was interrupted; no result. u",
+    ("killed between call and result", "peer"): "refused: no result right behind its turn for ['c-track']",
+    ("cancelled in mid-tool", "turnledger"): "u u",
+    ("cancelled in mid-tool", "peer"): "u u",
+    ("a late result", "turnledger"): "u c:track r:track depot u a u",
+    ("a late result", "peer"): "refused: no result right behind its turn for ['c-track']",
+    ("a step sent again", "turnledger"): "u c:track r:track depot a u",
+    ("a step sent again", "peer"): "refused: a call id is declared twice",
+    ("two workers on one session", "turnledger"): "u c:track r:track depot u a u",
+    ("two workers on one session", "peer"): "refused: no result right behind its turn for ['c-track']",
+    ("the model uses an id again", "turnledger"): "u c:track r:track depot a u c:track r:track depot a u",
+    ("the model uses an id again", "peer"): "refused: a call id is declared twice",
+}
