@@ -89,7 +89,8 @@ def _kinds(item: Item, seen: set[Any]) -> dict[str, str]:
     def note(call: Call, given: Block) -> Block:
         custom = is_custom(call, item) and isinstance(call.arguments, str)
         kind, item_id = type_of(given), given.get("id")
-        if kind not in (FUNCTION, CUSTOM) and (not is_sound(given) or item_id in seen):
+        doubled = isinstance(item_id, str) and item_id in seen
+        if kind not in (FUNCTION, CUSTOM) and (doubled or not is_sound(given)):
             kind = ""
         kinds[call.call_id] = kind or (CUSTOM if custom else FUNCTION)
         seen.update([item_id] if isinstance(item_id, str) else [])

@@ -285,3 +285,20 @@ def test_the_shapes_of_items_are_those_of_the_library() -> None:
 
 def test_every_kind_of_item_in_the_library_has_a_shape() -> None:
     assert set(declared_types()) == set(ITEMS)
+
+
+@pytest.mark.parametrize("item_id", [{}, ["ap_1"], 5])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "shell_call", "action": {"commands": ["ls"]}},
+        {"type": "apply_patch_call", "operation": {"type": "delete_file", "path": "x"}},
+    ],
+    ids=lambda given: str(given["type"]),
+)
+def test_a_call_whose_item_has_no_text_for_an_id_is_sent(given: dict[str, Any], item_id: Any) -> None:
+    items = sent([ASKED, {**given, "id": item_id, "call_id": "call_1", "status": "completed"}, OUTPUT])[
+        "input"
+    ]
+    assert [item.get("call_id") for item in items[1:]] == ["call_1", "call_1"]
+    assert all(isinstance(item.get("id", ""), str) for item in items)
