@@ -58,7 +58,7 @@ class Changes:
     @property
     def count(self) -> int:
         """The number of entries that the buffer has behind the events so far."""
-        if any(isinstance(event, ConversationCleared) for event in self.events):
+        if self.events and self.events[-1].__class__ is ConversationCleared:
             return 0
         return self._count + sum(map(_added_by, self.events))
 

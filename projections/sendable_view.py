@@ -24,6 +24,7 @@ from turnledger.projections.settled_items import SettledItems, repaired_behind
 from turnledger.projections.settling import answered_up_to, touches
 
 Flat = dict[str, Any]
+_MOVING = (EntriesEvicted, SummaryInserted, EntryRetracted, ConversationCleared)
 Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
 
 
@@ -46,7 +47,7 @@ class SendableView:
 
     def apply(self, event: DomainEvent) -> None:
         """Sees to what an event changes before the end; call it before the buffer view has applied it."""
-        if isinstance(event, EntriesEvicted | SummaryInserted | EntryRetracted | ConversationCleared):
+        if isinstance(event, _MOVING):
             self._forget()
         elif isinstance(event, PlaceholderReplaced) and event.entry in self._place_of:
             place = self._place_of.pop(event.entry)

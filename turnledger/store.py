@@ -169,8 +169,8 @@ class ConversationStore:
         `VersionConflict` and `StoreBusy`; nothing is recorded then.
         """
         command = self._command(conversation_id, execution_id, turn_id, context)
-        own = read_records(records)
-        command.given(messages).keyed("append", idempotency_key, map(asdict, own))
+        own = read_records(records) if records else []
+        command.given(messages).keyed("append", idempotency_key, map(asdict, own) if own else ())
         mode = self._mode(reused_ids)
         done: list[Appending] = []
         kept = 0

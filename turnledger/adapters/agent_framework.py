@@ -14,7 +14,6 @@ still owes. Artifacts that a tool holds under the execution `EXECUTION` are deli
                   require_per_service_call_history_persistence=True)
 """
 
-import os
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -28,14 +27,13 @@ from turnledger.adapters.agent_framework_messages import (
     plain,
     with_placeholders,
 )
-from turnledger.aio import AsyncConversationStore
+from turnledger.adapters.awaiting import Place, awaited
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
 
 PREFIX = "agent-framework/"
 EXECUTION = "agent-framework"
 SESSION, CONTROL = "agent-framework.session", "agent-framework.control"
-Store = AsyncConversationStore | str | os.PathLike[str]
 
 
 def conversation_of(session_id: str | None) -> str:
@@ -43,19 +41,20 @@ def conversation_of(session_id: str | None) -> str:
     return PREFIX + (session_id or "default")
 
 
-def _store_of(given: Store) -> AsyncConversationStore:
-    return given if isinstance(given, AsyncConversationStore) else AsyncConversationStore(given)
-
-
 class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
-    """The history of an agent's sessions in a store: a path or URL, or an `AsyncConversationStore`.
+    """The history of an agent's sessions in a store: a path or URL, or a store of either kind.
 
     The flags are those of the framework's `HistoryProvider`.
     """
 
-    def __init__(self, store: Store, source_id: str = "turnledger", **flags: Any) -> None:
+    def __init__(self, store: Place, source_id: str = "turnledger", **flags: Any) -> None:
         super().__init__(source_id, **flags)
-        self.store = _store_of(store)
+        self.store, self._is_own = awaited(store)
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await self.store.close()
 
     async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: Any) -> None:
         """Gives the run its history, whole.
@@ -109,9 +108,14 @@ with warnings.catch_warnings():
     class TurnledgerSessionStore(SessionStore):  # type: ignore[misc]
         """The sessions of agents in a store, each in its conversation's records: the newest counts."""
 
-        def __init__(self, store: Store) -> None:
+        def __init__(self, store: Place) -> None:
             super().__init__()
-            self.store = _store_of(store)
+            self.store, self._is_own = awaited(store)
+
+        async def close(self) -> None:
+            """Closes the store, if it was opened here."""
+            if self._is_own:
+                await self.store.close()
 
         async def get(self, session_id: str) -> AgentSession | None:
             """The session as it was last set, None where it was not, or is deleted."""

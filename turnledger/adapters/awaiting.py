@@ -2,11 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from itertools import islice
 from typing import Any
 
-from turnledger.aio import AsyncConversationStore
+from turnledger.aio import PAGE_ITEMS, AsyncConversationStore
 from turnledger.store import ConversationStore
 
 Place = ConversationStore | AsyncConversationStore | str | bytes | os.PathLike[str]
@@ -20,6 +21,13 @@ class Threads:
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         return partial(asyncio.to_thread, getattr(self._store, name))
+
+    async def conversations(self, **asked: Any) -> AsyncIterator[Any]:
+        """The summaries, a page at a time."""
+        found = self._store.conversations(**asked)
+        while page := await asyncio.to_thread(lambda: list(islice(found, PAGE_ITEMS))):
+            for summary in page:
+                yield summary
 
 
 def awaited(store: Place) -> tuple[Any, bool]:

@@ -30,6 +30,7 @@ from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
 from pydantic_core import to_jsonable_python
 
+from turnledger.adapters.awaiting import Place, awaited
 from turnledger.adapters.google_adk_artifacts import TurnledgerArtifactService
 from turnledger.adapters.google_adk_events import (
     artifact_references,
@@ -39,7 +40,7 @@ from turnledger.adapters.google_adk_events import (
     with_own_ids,
     without_temporary,
 )
-from turnledger.adapters.google_adk_places import Store, conversation_of, sessions_of, store_of
+from turnledger.adapters.google_adk_places import conversation_of, sessions_of
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
 
@@ -50,10 +51,10 @@ _SCOPES = (State.APP_PREFIX, State.USER_PREFIX)
 
 
 class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
-    """ADK's sessions in a store: a path or URL, or an `AsyncConversationStore` that is shared."""
+    """ADK's sessions in a store: a path or URL, or a store of either kind."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store_of(store)
+    def __init__(self, store: Place) -> None:
+        self.store, self._is_own = awaited(store)
         self._scopes: dict[str, tuple[int, dict[str, Any]]] = {}
         self._made: set[str] = set()
 
@@ -148,8 +149,9 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
         return event
 
     async def close(self) -> None:
-        """Lets go of the store."""
-        await self.store.close()
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await self.store.close()
 
     async def _record(
         self, conversation: str, event: Event, kept: dict[str, Any], messages: list[dict[str, Any]]

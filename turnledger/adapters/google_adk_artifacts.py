@@ -14,7 +14,8 @@ from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArti
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 
-from turnledger.adapters.google_adk_places import Store, conversation_of, store_of
+from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.google_adk_places import conversation_of
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
 
@@ -24,10 +25,15 @@ _REFERENCES_MAX = 5
 
 
 class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
-    """ADK's artifacts in a store: a path or URL, or an `AsyncConversationStore` that is shared."""
+    """ADK's artifacts in a store: a path or URL, or a store of either kind."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store_of(store)
+    def __init__(self, store: Place) -> None:
+        self.store, self._is_own = awaited(store)
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await self.store.close()
 
     async def save_artifact(
         self,

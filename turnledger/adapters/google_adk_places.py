@@ -3,17 +3,10 @@
 `google-adk/APP/USER/SESSION`; a `/` or `%` in a name is written as `%2F` or `%25`.
 """
 
-import os
 from collections.abc import AsyncIterator
-
-from turnledger.aio import AsyncConversationStore
+from typing import Any
 
 PREFIX = "google-adk"
-Store = AsyncConversationStore | str | os.PathLike[str]
-
-
-def store_of(given: Store) -> AsyncConversationStore:
-    return given if isinstance(given, AsyncConversationStore) else AsyncConversationStore(given)
 
 
 def conversation_of(app_name: str, user_id: str | None = None, session_id: str | None = None) -> str:
@@ -22,9 +15,7 @@ def conversation_of(app_name: str, user_id: str | None = None, session_id: str |
     return "/".join([PREFIX, *(name.replace("%", "%25").replace("/", "%2F") for name in names)])
 
 
-async def sessions_of(
-    store: AsyncConversationStore, app_name: str, user_id: str | None
-) -> AsyncIterator[str]:
+async def sessions_of(store: Any, app_name: str, user_id: str | None) -> AsyncIterator[str]:
     """The conversations that are sessions of an app or of one of its users, in the order of their ids."""
     start = conversation_of(app_name, user_id) + "/"
     async for summary in store.conversations(after=start):

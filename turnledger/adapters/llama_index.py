@@ -18,7 +18,7 @@ from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, Messag
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 
-from turnledger.aio import AsyncConversationStore
+from turnledger.adapters.awaiting import Place, awaited
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.messages import id_of_call
 from turnledger.domain.records import Record
@@ -28,7 +28,6 @@ PREFIX = "llama-index/"
 KEPT, ARCHIVED = "llama-index", "llama-index.archived"
 _ROLES = {"chatbot": "assistant", "model": "assistant", "function": "tool"}
 _RESULT_KEY, _CALLS_KEY = "tool_call_id", "tool_calls"
-Store = AsyncConversationStore | str | os.PathLike[str]
 
 
 def conversation_of(key: str) -> str:
@@ -37,23 +36,27 @@ def conversation_of(key: str) -> str:
 
 
 class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
-    """A chat store in a store: a path or URL, or an `AsyncConversationStore` that is shared."""
+    """A chat store in a store: a path or URL, or a store of either kind."""
 
     place: str | None = None
-    _store: AsyncConversationStore = PrivateAttr()
+    _store: Any = PrivateAttr()
+    _is_own: bool = PrivateAttr()
 
-    def __init__(self, store: Store | None = None, *, place: str | None = None) -> None:
+    def __init__(self, store: Place | None = None, *, place: str | None = None) -> None:
         """`place` is what a dump of the chat store has of it: where the store is, if it was given so."""
-        if isinstance(store, AsyncConversationStore):
-            super().__init__(place=None)
-            self._store = store
-        else:
-            super().__init__(place=place if store is None else os.fspath(store))
-            self._store = AsyncConversationStore(self.place)
+        given: Any = place if store is None else store
+        is_place = isinstance(given, str | bytes | os.PathLike)
+        super().__init__(place=os.fsdecode(given) if is_place else None)
+        self._store, self._is_own = awaited(given if self.place is None else self.place)
 
     @property
-    def store(self) -> AsyncConversationStore:
+    def store(self) -> Any:
         return self._store
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await self._store.close()
 
     async def get_messages(
         self,
@@ -147,9 +150,10 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
 
     async def _entries(self, key: str) -> list[Entry]:
         try:
-            return await self._store.entries(conversation_of(key))
+            found: list[Entry] = await self._store.entries(conversation_of(key))
         except ConversationNotFound:
             return []
+        return found
 
     async def _archived(self, key: str) -> list[ChatMessage]:
         try:

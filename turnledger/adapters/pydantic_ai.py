@@ -113,10 +113,11 @@ async def saving(
     count = 0
     async for node in run:
         new = run.new_messages()
-        conversation.messages.extend(new[count:])
-        count = len(new)
-        output = run.result.output if run.result is not None else None
-        conversation.deferred_tool_requests = output if isinstance(output, DeferredToolRequests) else None
-        conversation.usage = run.usage
-        await conversations.save(conversation)
+        if len(new) > count or run.result is not None:
+            output = run.result.output if run.result is not None else None
+            waiting = output if isinstance(output, DeferredToolRequests) else None
+            conversation.messages.extend(new[count:])
+            conversation.usage, conversation.deferred_tool_requests = run.usage, waiting
+            await conversations.save(conversation)
+            count = len(new)
         yield node

@@ -17,17 +17,17 @@ def given_id(value: Any) -> str | None:
 class Unanswered:
     """The calls of a transcript that nothing has answered yet, in the order of their declaration.
 
-    A result without an id answers an open call of its name; without a name, any open one: one that came
-    without an id before one with (which its own result will name), of the latest turn, there the first.
+    A result without an id answers an open call of its name; without a name, any open one: of the latest turn,
+    there one that came without an id before one with (which its own result will name), and the first.
     """
 
     def __init__(self) -> None:
-        self._open: list[tuple[bool, int, Any, str]] = []
+        self._open: list[tuple[int, bool, Any, str]] = []
 
     def declare(self, index: int, place: int, name: Any, given: str | None = None) -> str:
         """The id of the call at that place of that message: its own where it has one."""
         call_id = given or f"call_{index}_{place}"
-        self._open.append((given is None, index, name, call_id))
+        self._open.append((index, given is None, name, call_id))
         return call_id
 
     def declared(self, calls: Any, index: int) -> Any:

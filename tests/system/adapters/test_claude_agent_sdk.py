@@ -6,9 +6,12 @@ import json
 from collections.abc import Awaitable, Iterator
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.judges import anthropic
 from tests.judges.official import library
@@ -262,6 +265,43 @@ def test_the_summary_is_the_sdk_s_own_fold(sessions: TurnledgerSessionStore) -> 
         run(sessions.append(KEY, [entry]))
     [summary] = run(sessions.list_session_summaries("-home-ann"))
     assert summary["data"] == fold_session_summary(None, KEY, given)["data"]
+
+
+def any_line(random: Random, number: int, before: list[str]) -> dict[str, Any]:
+    """A line of any kind, behind any of those before it; calls and results share few ids."""
+    call = {"type": "tool_use", "id": f"c{random.randrange(6)}", "name": "track", "input": {"n": number % 2}}
+    kind, content = random.choice(
+        [
+            ("user", "Hello"),
+            ("user", random.choice(["", " ", says("Hi")])),
+            ("user", [result(call, random.choice(["depot", says("depot")]))]),
+            ("assistant", [call]),
+            ("assistant", says(random.choice(["There", ""]))),
+            ("assistant", [{"type": "thinking", "thinking": "Hm", "signature": "c2ln"}]),
+            ("system", None),
+        ]
+    )
+    message = content and {"role": kind, "content": content, "id": f"m{number // 3}"}
+    line = line_of(SESSION, kind, message or None, random.choice([*before[-3:], None]))
+    return {**line, "uuid": f"u{number}", "isSidechain": random.random() < 0.1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_whatever_lines_come_in_whatever_batches_the_view_is_valid(random: Random) -> None:
+    given_lines: list[dict[str, Any]] = []
+    for number in range(random.randrange(1, 16)):
+        given_lines.append(any_line(random, number, [line["uuid"] for line in given_lines]))
+    with ConversationStore(":memory:") as store:
+        sessions, place = TurnledgerSessionStore(store), 0
+        while place < len(given_lines):
+            again, count = random.randrange(3), random.randrange(1, 5)
+            run(sessions.append(KEY, given_lines[max(place - again, 0) : place + count]))
+            place += count
+        assert run(sessions.load(KEY)) == given_lines
+        sendable = store.sendable(CID, provider="anthropic")
+        assert not sendable.messages or anthropic.why_not(sendable.request or {}) is None
+        assert store.verify().ok
 
 
 def test_a_place_of_a_store_is_enough(tmp_path: Path) -> None:

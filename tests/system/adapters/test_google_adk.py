@@ -205,6 +205,21 @@ def test_sessions_are_listed_by_their_last_work_and_a_deleted_one_is_gone_and_it
     run(main())
 
 
+def test_a_store_that_is_not_asynchronous_serves_too_and_is_left_open() -> None:
+    async def main(store: ConversationStore) -> None:
+        sessions: Any = TurnledgerSessionService(store)
+        for name in "ab":
+            session = await sessions.create_session(app_name=APP, user_id="1", session_id=name)
+            await sessions.append_event(session, said("Hi", {"user:plan": "pro"}))
+        listed = await sessions.list_sessions(app_name=APP)
+        assert [session.id for session in listed.sessions] == ["a", "b"]
+        await sessions.close()
+
+    with ConversationStore(":memory:") as store:
+        run(main(store))
+        assert len(store.buffer(conversation_of(APP, "1", "a"))) == 1
+
+
 def test_an_event_comes_back_equal_with_bytes_and_what_no_message_holds(
     sessions: Any,
 ) -> None:

@@ -176,6 +176,19 @@ def test_a_memory_that_is_full_archives_its_oldest_turns(tmp_path: Path) -> None
     run(main())
 
 
+def test_a_store_that_is_not_asynchronous_serves_too_and_is_left_open() -> None:
+    async def main(store: ConversationStore) -> None:
+        chats: Any = TurnledgerChatStore(store)
+        for key in ("a", "b"):
+            await chats.add_message(key, says("Hi", "user"))
+        assert await chats.get_keys() == ["a", "b"]
+        await chats.close()
+
+    with ConversationStore(":memory:") as store:
+        run(main(store))
+        assert len(store.buffer(conversation_of("a"))) == 1
+
+
 def test_a_dump_of_the_chat_store_tells_where_it_is(tmp_path: Path) -> None:
     async def main() -> None:
         store: Any = TurnledgerChatStore(tmp_path / "chats.db")

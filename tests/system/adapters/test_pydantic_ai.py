@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.judges import anthropic
 from tests.judges.official import library
@@ -423,7 +426,8 @@ def test_saved_step_by_step_it_is_what_the_run_ended_with(conversations: Turnled
     loaded = run(conversations.load(CID))
     assert loaded.messages == result.all_messages()
     assert loaded.usage == result.usage
-    assert len(conversations.store.records(CID, "pydantic-ai.record")) > 3
+    steps = [record.value["viewed"] for record in conversations.store.records(CID, "pydantic-ai.record")]
+    assert len(set(steps)) == 3, "one a model's turn"
     assert run(conversations.read_record(CID)).branches == []
 
 
@@ -493,6 +497,44 @@ def test_what_was_compacted_stays_out_and_its_summary_is_sent(
     run(Shop(conversations, says("6")).ask("5", found))
     assert shape(run(conversations.load(CID)).messages) == "u u a u a"
     assert [m["content"] for m in conversations.store.buffer(CID)][-2:] == ["5", "6"]
+
+
+def any_message(random: Random) -> ModelMessage:
+    """A message of any kind; calls and results share few ids."""
+    number = random.randrange(1, 4)
+    return random.choice(
+        [
+            asked("Hello"),
+            says("There"),
+            ModelResponse(parts=[ThinkingPart("Hm"), *calls("track", first=number).parts]),
+            ModelResponse(parts=[*calls("track", "label", first=number).parts]),
+            returned("depot", f"call-{number}"),
+        ]
+    )
+
+
+async def any_life(conversations: TurnledgerConversationStore, random: Random) -> list[ModelMessage]:
+    """Saves and branches, in any order; the healed messages at the end."""
+    loaded = await saved(conversations, asked("1"))
+    for _ in range(random.randrange(1, 6)):
+        if random.random() < 0.3:
+            at = random.randrange(1, len(loaded.messages) + 1)
+            await conversations.branch(CID, at=at, expected_revision=loaded.revision)
+        loaded = await saved(conversations, *(any_message(random) for _ in range(random.randrange(4))))
+    state = conversations.store.records(CID, "pydantic-ai.record")[-1].value
+    assert state["viewed"] == state["record"]["head_id"], "the messages are those of the history"
+    healed = await conversations.load_healed(CID)
+    return list(healed.messages) if healed else []
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_whatever_is_saved_and_branched_what_is_healed_is_valid(random: Random) -> None:
+    with ConversationStore(":memory:") as store:
+        healed = run(any_life(TurnledgerConversationStore(store), random))
+        assert run(why_not(healed)) is None
+        assert anthropic.why_not(store.sendable(CID, provider="anthropic").request or {}) is None
+        assert store.verify().ok
 
 
 async def listed(conversations: Any) -> list[Any]:
