@@ -111,3 +111,14 @@ def test_a_sidechain_of_a_session_is_examined_as_a_conversation() -> None:
         (after,) = [one for one in done.fixed if one["uuid"] == "s3"]
         assert after["parentUuid"] == new["uuid"]
         assert examine(done.fixed, "claude-code").sound
+
+
+def test_a_result_without_an_id_leaves_a_call_with_one_to_its_own_result() -> None:
+    asked = {"role": "user", "content": "look twice"}
+    calls = [{"id": given, "function": {"name": "look", "arguments": {"at": given}}} for given in ("c1", "")]
+    turn = {"role": "assistant", "content": "", "tool_calls": calls}
+    results = [
+        {"role": "tool", "tool_name": "look", "content": "two"},
+        {"role": "tool", "tool_name": "look", "content": "one", "tool_call_id": "c1"},
+    ]
+    assert examine([asked, turn, *results], "ollama").sound

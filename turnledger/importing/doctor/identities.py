@@ -95,10 +95,10 @@ class Identities:
         """Whether the call that a result answers, if any does, stands before it."""
         given = call_id(piece.call_id)
         if given is None:
-            latest = reversed(self._open.values())
-            self._pair(
-                piece, _of_latest_turn(one for one in latest if _akin(one, piece) and _named(one, piece))
-            )
+            akin = (one for one in reversed(self._open.values()) if _akin(one, piece) and _named(one, piece))
+            latest = _latest_turn(akin)
+            idless = [one for one in latest if call_id(one.piece.call_id) is None]
+            self._pair(piece, next(reversed(idless or latest), None))
             return True
         bearing = self._bearing.get(given)
         if bearing is None:
@@ -108,7 +108,7 @@ class Identities:
             piece.now = None  # its call is of another kind
             return True
         unanswered = (one for one in reversed(bearing) if not one.answered and _akin(one, piece))
-        self._pair(piece, _of_latest_turn(unanswered) or last)
+        self._pair(piece, next(reversed(_latest_turn(unanswered)), last))
         return True
 
     def _answer_late(self, piece: Piece) -> None:
@@ -158,14 +158,14 @@ def _declared_more_often_than_answered(turns: Turns) -> Counter[str | None]:
     return Counter({given: max(ids[given] - max(answers[given], 1), 0) for given in ids if given})
 
 
-def _of_latest_turn(declared: Iterable[_Declared]) -> _Declared | None:
-    """The first of the latest turn's; they are given from the last one on."""
-    first: _Declared | None = None
+def _latest_turn(declared: Iterable[_Declared]) -> list[_Declared]:
+    """Those of the latest turn; they are given, and stay, from the last one on."""
+    found: list[_Declared] = []
     for one in declared:
-        if first and one.turn != first.turn:
+        if found and one.turn != found[0].turn:
             break
-        first = one
-    return first
+        found.append(one)
+    return found
 
 
 def _akin(declared: _Declared, result: Piece) -> bool:
