@@ -19,6 +19,7 @@ from agents.memory.session_settings import coerce_session_settings, resolve_sess
 from turnledger.adapters.awaiting import Place, awaited
 from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
 from turnledger.domain.identifiers import checked_id
+from turnledger.domain.messages import call_id
 from turnledger.domain.pairing import Item
 from turnledger.domain.values import copied
 from turnledger.importing.openai_responses import read
@@ -72,9 +73,14 @@ class TurnledgerSession:
             await self._store.close()
 
     async def get_items(self, limit: int | None = None, *, wrapper: Any = None) -> list[TResponseInputItem]:
-        """The items, healed; with `limit` the newest, that many at most."""
-        items = await self._items()
+        """The items, healed; with `limit` the newest, that many at most.
+
+        With a `limit` that is not the settings' own, calls at the end that wait for their outputs stand
+        without: the SDK looks at the last items so, to find what it stored, and a placeholder is not that.
+        """
         most = resolve_session_limit(limit, self.session_settings)
+        looks = limit is not None and limit != resolve_session_limit(None, self.session_settings)
+        items = await self._items(waiting=looks)
         return cast(list[TResponseInputItem], items if most is None else newest(items, most))
 
     async def add_items(self, items: list[TResponseInputItem], *, wrapper: Any = None) -> None:
@@ -118,13 +124,23 @@ class TurnledgerSession:
         except ConversationNotFound:
             return
 
-    async def _items(self) -> Items:
+    async def _items(self, *, waiting: bool = False) -> Items:
         try:
             buffer = await self._store.buffer(self.session_id)
         except ConversationNotFound:
             return []
         items, _ = normalized_items(buffer)
-        return led(_items_of(items))
+        found = led(_items_of(items))
+        return without_placeholders(found, buffer) if waiting else found
+
+
+def without_placeholders(items: Items, buffer: Sequence[Mapping[str, Any]]) -> Items:
+    """The items without the outputs at their end that no entry is."""
+    answered = {call_id(stored["metadata"].get("tool_call_id")) for stored in buffer}
+    end = len(items)
+    while end and type_of(items[end - 1]) in RESULTS:
+        end -= 1
+    return items[:end] + [item for item in items[end:] if item.get("call_id") in answered]
 
 
 def newest(items: Items, limit: int) -> Items:
@@ -177,5 +193,5 @@ def _item(entry: Entry) -> Item:
 
 def _items_of(items: Sequence[Item]) -> Items:
     """The items of the service, its messages as they were given."""
-    ids = {call_id: call_id for item in items for call_id in own_ids(item)}
+    ids = {own: own for item in items for own in own_ids(item)}
     return list(items_of(items, ids, copied))

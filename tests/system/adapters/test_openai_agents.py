@@ -232,6 +232,17 @@ def test_a_limit_begins_behind_a_response_without_reasoning_or_calls() -> None:
     assert newest([USER, CALL, OUTPUT], 1) == []
 
 
+def test_a_look_at_the_end_shows_a_waiting_call_without_a_placeholder_and_a_run_is_given_one() -> None:
+    async def told(settings: SessionSettings | None) -> Any:
+        session = await with_items([USER, THOUGHT, CALL, OTHER, OUTPUT], session_settings=settings)
+        return await session.get_items(limit=9), await session.get_items()
+
+    waiting, healed = done(told(None))
+    assert waiting == [USER, THOUGHT, CALL, OTHER, OUTPUT]
+    assert sorted(item["call_id"] for item in healed if "output" in item) == ["c1", "c2"]
+    assert done(told(SessionSettings(limit=9)))[0] == healed
+
+
 def test_the_settings_limit_holds_where_none_is_given() -> None:
     async def told(settings: Any) -> Any:
         session = await with_items([USER, ANSWER, PARTS], session_settings=settings)
