@@ -56,18 +56,17 @@ async def killed(whose: str, folder: Path) -> str:
         return await next_request(shop)
 
 
-async def cancelled_run(shop: Shop) -> None:
+async def cancelled_run(shop: Shop, gate: Gate) -> None:
     run = asyncio.create_task(shop.ask("Where is my parcel?"))
-    while not shop.model.sent:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
+    await gate.reached.wait()
     run.cancel()
     await asyncio.wait([run])
 
 
 async def cancelled(whose: str, folder: Path) -> str:
-    async with Shop(whose, folder, calls("wait")) as shop:
-        await cancelled_run(shop)
+    gate = Gate("wait")
+    async with Shop(whose, folder, calls("wait"), tools=[gate.tool]) as shop:
+        await cancelled_run(shop, gate)
         return await next_request(shop)
 
 
@@ -80,8 +79,9 @@ async def approval(whose: str, folder: Path) -> str:
 
 
 async def late_result(whose: str, folder: Path) -> str:
-    async with Shop(whose, folder, calls("wait")) as shop:
-        await cancelled_run(shop)
+    gate = Gate("wait")
+    async with Shop(whose, folder, calls("wait"), tools=[gate.tool]) as shop:
+        await cancelled_run(shop, gate)
         shop.model.turns[:] = [AIMessage("One moment"), AIMessage("There")]
         await shop.ask("Are you there?")
         await shop.ask(ToolMessage("depot", tool_call_id="c-wait"))

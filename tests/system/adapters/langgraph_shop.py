@@ -70,15 +70,8 @@ async def label() -> tuple[str, dict[str, str]]:
 @tool  # type: ignore[untyped-decorator]
 async def die() -> str:
     """The process dies here, when what was called with it has ended."""
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(2)
     os.kill(os.getpid(), signal.SIGKILL)
-    return ""
-
-
-@tool  # type: ignore[untyped-decorator]
-async def wait() -> str:
-    """Never returns."""
-    await asyncio.Event().wait()
     return ""
 
 
@@ -91,12 +84,13 @@ async def refund() -> str:
 class Gate:
     """A tool that waits until it is opened: what happens meanwhile is another's."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "gate") -> None:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
+        self._name = name
 
     @property
     def tool(self) -> Any:
-        @tool("gate")  # type: ignore[untyped-decorator]
+        @tool(self._name)  # type: ignore[untyped-decorator]
         async def gate() -> str:
             """Waits."""
             self.reached.set()
@@ -125,7 +119,7 @@ class Shop:
         if self._whose != THEIRS:
             store = self._open.enter_context(ConversationStore(self._folder / "shop.db"))
             middleware.append(TurnledgerMiddleware(store))
-        own = {made.name: made for made in (track, label, die, wait, refund, *self._tools)}
+        own = {made.name: made for made in (track, label, die, refund, *self._tools)}
         tools = list(own.values())
         self.agent = create_agent(self.model, tools, middleware=middleware, checkpointer=saver)
         return self
