@@ -18,8 +18,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent_framework import AgentSession, HistoryProvider, Message, SessionContext, SessionStore
-
 from turnledger.adapters.agent_framework_messages import (
     as_entries,
     as_messages,
@@ -28,8 +26,12 @@ from turnledger.adapters.agent_framework_messages import (
     with_placeholders,
 )
 from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
+
+with extra("agent-framework"):
+    from agent_framework import AgentSession, HistoryProvider, Message, SessionContext, SessionStore
 
 PREFIX = "agent-framework/"
 EXECUTION = "agent-framework"

@@ -6,11 +6,14 @@ Pure. A message is kept whole in the metadata of its entry; one with several res
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_framework import Content, Message
 from pydantic_core import to_jsonable_python
 
+from turnledger.adapters.extras import extra
 from turnledger.domain.messages import PLACEHOLDER_TEXT
 from turnledger.projections.buffer import Entry
+
+with extra("agent-framework"):
+    from agent_framework import Content, Message
 
 KEPT, JOINS = "agent-framework", "joins"
 _CONTROLS = ("function_approval_request", "function_approval_response")

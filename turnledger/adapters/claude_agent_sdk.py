@@ -23,8 +23,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote, unquote
 
-from claude_agent_sdk import fold_session_summary
-
+from turnledger.adapters.extras import extra
 from turnledger.adapters.newest import newest_record
 from turnledger.adapters.threads import in_thread
 from turnledger.domain.errors import ConversationNotFound, InvalidMessage, VersionConflict
@@ -37,6 +36,9 @@ from turnledger.importing.formats import FORMATS
 from turnledger.importing.sessions import is_side
 from turnledger.infrastructure.reading import ConversationSummary
 from turnledger.store import ConversationStore
+
+with extra("claude-agent-sdk"):
+    from claude_agent_sdk import fold_session_summary
 
 ENTRY = "claude-agent-sdk"
 SUMMARY = "claude-agent-sdk.summary"

@@ -18,19 +18,10 @@ from time import time
 from typing import Any
 from uuid import uuid4
 
-from google.adk.errors.already_exists_error import AlreadyExistsError
-from google.adk.errors.session_not_found_error import SessionNotFoundError
-from google.adk.events.event import Event
-from google.adk.sessions.base_session_service import (
-    BaseSessionService,
-    GetSessionConfig,
-    ListSessionsResponse,
-)
-from google.adk.sessions.session import Session
-from google.adk.sessions.state import State
 from pydantic_core import to_jsonable_python
 
 from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.extras import extra
 from turnledger.adapters.google_adk_artifacts import TurnledgerArtifactService
 from turnledger.adapters.google_adk_events import (
     artifact_references,
@@ -43,6 +34,18 @@ from turnledger.adapters.google_adk_events import (
 from turnledger.adapters.google_adk_places import conversation_of, sessions_of
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
+
+with extra("google-adk"):
+    from google.adk.errors.already_exists_error import AlreadyExistsError
+    from google.adk.errors.session_not_found_error import SessionNotFoundError
+    from google.adk.events.event import Event
+    from google.adk.sessions.base_session_service import (
+        BaseSessionService,
+        GetSessionConfig,
+        ListSessionsResponse,
+    )
+    from google.adk.sessions.session import Session
+    from google.adk.sessions.state import State
 
 __all__ = ["TurnledgerArtifactService", "TurnledgerSessionService", "conversation_of"]
 

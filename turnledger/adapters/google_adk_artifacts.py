@@ -9,15 +9,17 @@ from collections.abc import Mapping
 from time import time
 from typing import Any
 
-from google.adk.artifacts import artifact_util
-from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService, ensure_part
-from google.adk.errors.input_validation_error import InputValidationError
-from google.genai import types
-
 from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.extras import extra
 from turnledger.adapters.google_adk_places import conversation_of
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.records import Record
+
+with extra("google-adk"):
+    from google.adk.artifacts import artifact_util
+    from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService, ensure_part
+    from google.adk.errors.input_validation_error import InputValidationError
+    from google.genai import types
 
 ARTIFACT, PART = "google-adk.artifact", "google-adk.artifact-part"
 _USERS = "user:"

@@ -9,12 +9,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from google.adk.events.event import Event
-from google.adk.sessions.state import State
-from google.genai import types
-
+from turnledger.adapters.extras import extra
 from turnledger.importing import read_messages
 from turnledger.projections.buffer import Entry
+
+with extra("google-adk"):
+    from google.adk.events.event import Event
+    from google.adk.sessions.state import State
+    from google.genai import types
 
 _OWN_FUNCTIONS = ("adk_request_confirmation", "adk_request_credential", "adk_framework")
 

@@ -13,14 +13,16 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import BaseMessage, RemoveMessage
-
+from turnledger.adapters.extras import extra
 from turnledger.adapters.langgraph_messages import HEALED, KEPT, MADE, as_messages, entry_of, repaired
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument
 from turnledger.domain.identifiers import checked_id
 from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
+
+with extra("langchain"):
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.messages import BaseMessage, RemoveMessage
 
 
 class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]

@@ -20,28 +20,31 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from langchain.agents.middleware import AgentMiddleware
-from langchain.agents.middleware.types import ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
-from langgraph.config import get_config
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
-
-from turnledger.adapters.langgraph_messages import (
-    HEALED,
-    MADE,
-    as_message,
-    as_messages,
-    calls_of,
-    entry_of,
-    plain,
-    repaired,
-    with_ids,
-)
+from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument
 from turnledger.domain.records import Record
 from turnledger.importing import Imported, import_transcript
 from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
+
+with extra("langgraph"):
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+    from langgraph.config import get_config
+    from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+    from turnledger.adapters.langgraph_messages import (
+        HEALED,
+        MADE,
+        as_message,
+        as_messages,
+        calls_of,
+        entry_of,
+        plain,
+        repaired,
+        with_ids,
+    )
 
 EXECUTION = "langgraph"
 SEEN = "langgraph.message"

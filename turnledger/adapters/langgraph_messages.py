@@ -6,21 +6,24 @@ Pure. A message is kept whole in the metadata of its entry, and read by the same
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-    message_to_dict,
-    messages_from_dict,
-)
 from pydantic_core import to_jsonable_python
 
+from turnledger.adapters.extras import extra
 from turnledger.domain.messages import PLACEHOLDER_TEXT
 from turnledger.importing import read_messages
 from turnledger.projections.buffer import Entry
 from turnledger.projections.sendable import normalize
+
+with extra("langchain"):
+    from langchain_core.messages import (
+        AIMessage,
+        BaseMessage,
+        HumanMessage,
+        SystemMessage,
+        ToolMessage,
+        message_to_dict,
+        messages_from_dict,
+    )
 
 KEPT = "langchain.message"
 HEALED, MADE = "turnledger-healed-", "turnledger-entry-"  # ids of messages that are made here

@@ -13,16 +13,19 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ToolCallBlock
-from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 
 from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.messages import id_of_call
 from turnledger.domain.records import Record
 from turnledger.projections.buffer import Entry
+
+with extra("llama-index"):
+    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ToolCallBlock
+    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
 PREFIX = "llama-index/"
 KEPT, ARCHIVED = "llama-index", "llama-index.archived"

@@ -12,11 +12,8 @@ model did between two inputs is one entry, as an import of the same items has it
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, cast
 
-from agents.items import TResponseInputItem
-from agents.memory import SessionSettings
-from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
-
 from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
 from turnledger.domain.identifiers import checked_id
 from turnledger.domain.messages import call_id
@@ -30,6 +27,11 @@ from turnledger.projections.providers.openai_messages import fits
 from turnledger.projections.providers.openai_order import is_answer, led
 from turnledger.projections.providers.openai_responses import items_of
 from turnledger.projections.sendable import normalized_items
+
+with extra("openai-agents"):
+    from agents.items import TResponseInputItem
+    from agents.memory import SessionSettings
+    from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 Items = list[dict[str, Any]]
 Origin = Callable[[Any], Mapping[str, Any]]

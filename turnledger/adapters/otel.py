@@ -17,13 +17,15 @@ from inspect import iscoroutinefunction, signature
 from time import perf_counter
 from typing import Any, TypeVar
 
-from opentelemetry import metrics, trace
-from opentelemetry.context import Context
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
+from turnledger.adapters.extras import extra
 from turnledger.aio import AsyncConversationStore
 from turnledger.domain.events import DomainEvent
 from turnledger.store import ConversationStore
+
+with extra("otel"):
+    from opentelemetry import metrics, trace
+    from opentelemetry.context import Context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 S = TypeVar("S", ConversationStore, AsyncConversationStore)
 Attributes = dict[str, Any]

@@ -20,14 +20,16 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from pydantic_ai import Conversation, DeferredToolRequests
-from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
-from pydantic_ai.conversation_store import ConversationStore as PydanticAIConversationStore
-
+from turnledger.adapters.extras import extra
 from turnledger.adapters.pydantic_ai_json import dumped_entries, read_entries
 from turnledger.adapters.pydantic_ai_log import Conversations
 from turnledger.adapters.threads import in_thread
 from turnledger.store import ConversationStore
+
+with extra("pydantic-ai"):
+    from pydantic_ai import Conversation, DeferredToolRequests
+    from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
+    from pydantic_ai.conversation_store import ConversationStore as PydanticAIConversationStore
 
 
 class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[misc]

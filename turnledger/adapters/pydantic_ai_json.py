@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic_ai import Conversation, ConversationTypeAdapter
-from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
-from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import from_json, to_json
+
+from turnledger.adapters.extras import extra
+
+with extra("pydantic-ai"):
+    from pydantic_ai import Conversation, ConversationTypeAdapter
+    from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 _BESIDE = ("head_id", "scope", "forked_from", "forked_at", "branches", "format_version")
 

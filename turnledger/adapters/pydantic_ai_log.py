@@ -13,8 +13,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from pydantic_ai.conversation_store import ConversationConflict, ConversationRecord
-
+from turnledger.adapters.extras import extra
 from turnledger.adapters.newest import newest_record
 from turnledger.adapters.pydantic_ai_json import Dumped, Line, dumped_record, read_entries, read_record
 from turnledger.adapters.pydantic_ai_view import as_stored, entry_of, healed, last_instructions
@@ -22,6 +21,9 @@ from turnledger.domain.errors import ConversationNotFound, EntryNotFound, Versio
 from turnledger.domain.events import RecordKept
 from turnledger.domain.records import Record
 from turnledger.store import ConversationStore
+
+with extra("pydantic-ai"):
+    from pydantic_ai.conversation_store import ConversationConflict, ConversationRecord
 
 ENTRY, RECORD, MEMBER = "pydantic-ai.entry", "pydantic-ai.record", "pydantic-ai.conversation"
 PLACES_MAX = 10_000

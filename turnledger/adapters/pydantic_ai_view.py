@@ -8,21 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-
+from turnledger.adapters.extras import extra
 from turnledger.domain.pairing import Item
 from turnledger.importing.formats import FORMATS
 from turnledger.importing.pydantic_ai_requests import NAME
 from turnledger.projections.sendable import normalized_items
+
+with extra("pydantic-ai"):
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
 
 FROM_KEY = "pydantic-ai-entry"
 SYNTHESIZED_KEY = "pydantic_ai_synthesized_tool_return"

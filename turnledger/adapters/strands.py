@@ -15,10 +15,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-from strands.session.session_repository import SessionRepository
-from strands.types.exceptions import SessionException
-from strands.types.session import Session, SessionAgent, SessionMessage
-
+from turnledger.adapters.extras import extra
 from turnledger.adapters.strands_messages import (
     as_entries,
     calls_in,
@@ -29,6 +26,11 @@ from turnledger.adapters.strands_messages import (
 from turnledger.domain.errors import ConversationNotFound, VersionConflict
 from turnledger.domain.records import KeptRecord, Record
 from turnledger.store import ConversationStore
+
+with extra("strands"):
+    from strands.session.session_repository import SessionRepository
+    from strands.types.exceptions import SessionException
+    from strands.types.session import Session, SessionAgent, SessionMessage
 
 PREFIX = "strands"
 EXECUTION = "strands"

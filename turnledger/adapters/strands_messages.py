@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from strands.tools._tool_helpers import generate_missing_tool_result_content
-from strands.types.session import SessionMessage, encode_bytes_values
-
+from turnledger.adapters.extras import extra
 from turnledger.domain.records import KeptRecord
 from turnledger.importing import read_messages
+
+with extra("strands"):
+    from strands.tools._tool_helpers import generate_missing_tool_result_content
+    from strands.types.session import SessionMessage, encode_bytes_values
 
 _STAND_IN = generate_missing_tool_result_content(["x"])[0]["toolResult"]["content"]
 

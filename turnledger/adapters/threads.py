@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from anyio import to_thread
+from turnledger.adapters.extras import extra
+
+with extra("pydantic-ai"):
+    from anyio import to_thread
 
 T = TypeVar("T")
 
