@@ -15,7 +15,7 @@ from eventsourcing.persistence import StoredEvent
 from tests.postgres import advisory_locks, new_url
 from tests.system.processes import CALLS, assistant, contents, in_threads, result, started, told, user
 from turnledger import ConversationStore, DomainEvent, StoreBusy, StoreClosed
-from turnledger.infrastructure import storage
+from turnledger.infrastructure import sqlite_log
 
 PROCESSES, THREADS, MESSAGES = 4, 8, 20
 ROUNDS = 40
@@ -325,17 +325,17 @@ def test_many_processes_may_make_one_store_at_the_same_moment(place: Path | str)
 def test_a_store_that_is_made_while_another_looks_for_it_is_not_taken_for_a_foreign_one(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = storage.Log.execute
+    execute = sqlite_log.Log.execute
     maker = threading.Thread(target=lambda: ConversationStore(path).close())
 
-    def looked_at_slowly(log: storage.Log, statement: str, *rest: Sequence[object]) -> list[Any]:
+    def looked_at_slowly(log: sqlite_log.Log, statement: str, *rest: Sequence[object]) -> list[Any]:
         found = execute(log, statement, *rest)
         if statement == "PRAGMA application_id" and maker.ident is None:
             maker.start()
             maker.join(0.5)
         return found
 
-    monkeypatch.setattr(storage.Log, "execute", looked_at_slowly)
+    monkeypatch.setattr(sqlite_log.Log, "execute", looked_at_slowly)
     with ConversationStore(path) as store:
         assert store.append("c", user("x")).count == 1
     maker.join()

@@ -24,7 +24,7 @@ from turnledger import (
     StoreFull,
     StoreUnwritable,
 )
-from turnledger.infrastructure import location, storage
+from turnledger.infrastructure import location, sqlite_log
 
 HELD: dict[str, Any] = {"type": "t", "payload": {}, "tool_call_id": None}
 
@@ -247,22 +247,22 @@ class Failing:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.beginning, self.nth, self.error = "", 0, BaseException()
-        execute: Callable[..., list[Any]] = storage.Log.execute
+        execute: Callable[..., list[Any]] = sqlite_log.Log.execute
 
-        def failing(log: storage.Log, statement: str, *rest: Any) -> list[Any]:
+        def failing(log: sqlite_log.Log, statement: str, *rest: Any) -> list[Any]:
             if self.nth and statement.startswith(self.beginning):
                 self.nth -= 1
                 if not self.nth:
                     raise self.error
             return execute(log, statement, *rest)
 
-        def failing_many(log: storage.Log, statement: str, parameters: Sequence[Sequence[object]]) -> int:
+        def failing_many(log: sqlite_log.Log, statement: str, parameters: Sequence[Sequence[object]]) -> int:
             for row in parameters:  # one by one, so that it can fail behind any of them
                 log.execute(statement, row)
             return len(parameters)
 
-        monkeypatch.setattr(storage.Log, "execute", failing)
-        monkeypatch.setattr(storage.Log, "execute_many", failing_many)
+        monkeypatch.setattr(sqlite_log.Log, "execute", failing)
+        monkeypatch.setattr(sqlite_log.Log, "execute_many", failing_many)
 
     def arm(self, beginning: str, nth: int, error: BaseException) -> None:
         self.beginning, self.nth, self.error = beginning, nth, error
