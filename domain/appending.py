@@ -177,6 +177,9 @@ class Appending:
             self.differing.append(index)
 
     def _result(self, index: int, message: Message, incoming: str) -> None:
+        if self.ledger.is_forgotten(incoming):  # or it would answer the next call that comes under the id
+            self.entries.append(None)
+            return
         candidates = self._candidates(incoming)
         content = likeness(message.content)
         answered = self._answered(candidates, incoming, message.healed, content)

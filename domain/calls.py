@@ -74,6 +74,7 @@ class Ledger:
     answers: MutableMapping[str, Answer] = field(default_factory=dict)
     originals: MutableMapping[str, bool] = field(default_factory=dict)
     numbered: MutableMapping[str, int] = field(default_factory=dict)
+    forgotten: MutableMapping[str, bool] = field(default_factory=dict)
     newest_turn: int | None = None
 
     def draft(self) -> "Ledger":
@@ -83,6 +84,7 @@ class Ledger:
             Overlay(self.answers),
             Overlay(self.originals),
             Overlay(self.numbered),
+            Overlay(self.forgotten),
             self.newest_turn,
         )
 
@@ -92,6 +94,7 @@ class Ledger:
         adopt(self.answers, draft.answers)
         adopt(self.originals, draft.originals)
         adopt(self.numbered, draft.numbered)
+        adopt(self.forgotten, draft.forgotten)
         self.newest_turn = draft.newest_turn
 
     def declare(
@@ -109,6 +112,7 @@ class Ledger:
 
     def _bear(self, call_id: str, call: Declaration) -> None:
         self.bearing[call_id] = (*self.bearing.get(call_id, ()), call)
+        self.forgotten.pop(call_id, None)
 
     def answer(self, call_id: str, answer: Answer, original_id: str | None) -> None:
         self.answers[call_id] = answer
@@ -127,8 +131,8 @@ class Ledger:
         left = tuple(call for call in self.bearing.get(name, ()) if call.turn != turn)
         if left:
             self.bearing[name] = left
-        else:
-            self.bearing.pop(name, None)
+        elif self.bearing.pop(name, None):
+            self.forgotten[name] = True
         self.originals[name] = any(call.call_id != name for call in left)
 
     def forget_answer(self, call_id: str, entry: int) -> None:
@@ -141,12 +145,16 @@ class Ledger:
     def forget_all(self) -> None:
         """Takes everything out; what names were used is kept, for `fresh_id`."""
         for name in self.bearing:
-            self.originals[name] = False
+            self.originals[name], self.forgotten[name] = False, True
         for name in self.answers:
             self.originals.setdefault(name, False)
         empty(self.bearing)
         empty(self.answers)
         self.newest_turn = None
+
+    def is_forgotten(self, call_id: str) -> bool:
+        """Whether calls were declared under this id, and every one of them was taken back."""
+        return call_id in self.forgotten
 
     def declared(self, call_id: str) -> list[Declaration]:
         """The declarations of a call under its own id, the first first."""

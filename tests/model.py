@@ -297,6 +297,11 @@ class Model:
         asked = entry.result_of
         declared = self.declared()
         bearing = [call for call in declared if asked in (call.id, call.original)]
+        forgotten = [call for other in self.gone for call in other.calls if asked in (call.id, call.original)]
+        if forgotten and not bearing:
+            report.entries.append(None)
+            report.duplicates.append(index)
+            return
         if any(call.original == asked != call.id for call in declared):
             call = self._call_of(entry, bearing, report, turn_id)
             if call is None:

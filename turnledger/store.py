@@ -313,7 +313,8 @@ class ConversationStore:
 
         It leaves buffer, sendable list and wire view for good; earlier versions show it, its number is never
         used again. What it declared or answered is unknown from then on: the same turn appended again is
-        appended, and a call whose result was taken back is open again. With a turn go the results in the
+        appended, a call whose result was taken back is open again, and a late result of a turn that was taken
+        back is dropped. With a turn go the results in the
         buffer that no other turn there declares, in the same transaction, so that no orphan is left: the
         results first, an event each. What was delivered on it stays delivered. An empty buffer has nothing to
         take: nothing is recorded, and `entry` is None. `instead` are messages to append in the same
@@ -336,7 +337,7 @@ class ConversationStore:
     ) -> ClearResult:
         """Lets a conversation begin anew: its buffer is empty, and no call of before is known any more.
 
-        Records of before are not shown any more. Entry numbers go on; what is held or in an open take stays,
+        A late result of such a call is dropped, until a turn declares its id again. Records of before are not shown any more. Entry numbers go on; what is held or in an open take stays,
         as it belongs to executions. With nothing to forget nothing is recorded. `expected_records` is as in
         `append`. Raises `ConversationNotFound`, `IdempotencyConflict` and `VersionConflict`.
         """

@@ -92,10 +92,16 @@ def test_a_result_stays_where_another_turn_declares_its_call() -> None:
     assert past.store.verify().ok
 
 
-def test_a_result_for_a_call_that_was_taken_back_is_an_orphan() -> None:
-    past = Given([user("a"), turn("c1")]).retract().when(result("c1"))
-    past.then("MessageAppended")
-    assert past.store.sendable(CID).messages == [{"role": "user", "content": "a"}]
+def test_a_late_result_for_a_call_that_was_taken_back_is_dropped() -> None:
+    past = Given([user("a"), turn("c1")]).retract().when(result("c1")).then_nothing()
+    assert past.outcome.duplicates == (0,)
+
+
+def test_a_late_result_of_before_answers_no_later_call_under_its_id() -> None:
+    """It took the place of the real one, which was dropped."""
+    past = Given([user("a"), turn("c1")]).retract().when(result("c1", "stale"))
+    past.when(turn("c1")).then("MessageAppended").when(result("c1", "right")).then("MessageAppended")
+    past.buffer("user a", "assistant[c1]", "tool c1 right")
 
 
 def test_a_call_whose_result_was_taken_back_is_open_again_and_takes_a_new_one() -> None:
@@ -234,9 +240,10 @@ def test_a_clearing_forgets_what_had_left_the_buffer_too() -> None:
     past.when([turn("c1"), result("c1")]).then("MessageAppended", "MessageAppended")
 
 
-def test_a_late_result_for_what_was_cleared_away_is_an_orphan() -> None:
-    past = Given([turn("c1"), user("a")]).clear().when(result("c1")).then("MessageAppended")
-    assert past.store.sendable(CID).messages == []
+def test_a_late_result_for_what_was_cleared_away_is_dropped_until_its_id_is_declared_again() -> None:
+    past = Given([turn("c1"), user("a")]).clear().when(result("c1", "stale")).then_nothing()
+    past.when([turn("c1"), result("c1", "right")]).then("MessageAppended", "MessageAppended")
+    past.buffer("assistant[c1]", "tool c1 right")
 
 
 def test_clearing_an_empty_conversation_records_nothing() -> None:
