@@ -1,7 +1,7 @@
 """What the scenes that break a session have in common, whichever framework plays them.
 
-A scene is played on a store of ours or on the framework's own, whose name it is given with the place of its
-files, and tells what came of it. It may have a part of it played in a process of its own.
+A scene is played on a store of ours or on the framework's own, and may have a part of it played in a process
+of its own; the table of outcomes tells what came of it.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+import pytest
 
 from turnledger import ConversationStore
 
@@ -29,7 +31,6 @@ NAMES = {
 }
 """The scenes by the function that plays them, and by their name in the tables of outcomes."""
 
-Scene = Callable[[str, Path], Awaitable[str]]
 S = TypeVar("S", bound=Callable[..., Any])
 
 
@@ -118,7 +119,7 @@ def shape(chat: Iterable[Mapping[str, Any]]) -> list[str]:
     return words
 
 
-def told(words: Iterable[str], refused: str | None) -> str:
+def told(words: list[str], refused: str | None) -> str:
     """A request in one line, or why its provider refuses it."""
     return f"refused: {refused}" if refused else " ".join(words)
 
@@ -140,3 +141,20 @@ def check_log(
         assert report.ok, report
         refused = why_not(store.sendable(conversation_id, provider=provider).request or {})
         assert refused is None, refused
+
+
+def ends_as_told(
+    scenes: Mapping[str, Callable[[str, Path], Awaitable[str]]],
+    outcomes: Mapping[tuple[str, str], str],
+    database: str,
+    *log: Any,
+) -> Callable[[str, str, Path], None]:
+    """The test that each scene ends as the table says, and of ours leaves a log that passes `check_log`."""
+
+    @pytest.mark.parametrize(("scene", "whose"), outcomes)
+    def test(scene: str, whose: str, tmp_path: Path) -> None:
+        assert run(scenes[scene](whose, tmp_path)) == outcomes[scene, whose]
+        if whose != THEIRS:
+            check_log(tmp_path / database, *log)
+
+    return test

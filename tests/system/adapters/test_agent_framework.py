@@ -9,7 +9,7 @@ import pytest
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_agent_framework import OUTCOMES
-from tests.system.adapters.staging import OURS, check_log, check_outcomes, in_child, run
+from tests.system.adapters.staging import OURS, check_outcomes, ends_as_told, in_child, run
 from turnledger import AsyncConversationStore, ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework's own
@@ -42,13 +42,9 @@ async def kept(*messages: Message) -> tuple[TurnledgerHistoryProvider, list[Mess
     return history, await history.get_messages(SESSION)
 
 
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose == OURS:
-        check_log(tmp_path / "desk.db", CID, "openai-chat", openai_chat.why_not)
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "desk.db", CID, "openai-chat", openai_chat.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:

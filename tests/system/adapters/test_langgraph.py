@@ -8,7 +8,7 @@ import pytest
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_langgraph import OUTCOMES
-from tests.system.adapters.staging import OURS, THEIRS, check_log, check_outcomes, in_child, run
+from tests.system.adapters.staging import OURS, THEIRS, check_outcomes, ends_as_told, in_child, run
 from turnledger import ConversationStore, InvalidArgument
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of LangChain's own
@@ -38,14 +38,9 @@ from tests.system.adapters.langgraph_shop import (  # noqa: E402
 from turnledger.adapters.langgraph import TurnledgerMiddleware, import_thread  # noqa: E402
 from turnledger.adapters.langgraph_messages import as_messages, entry_of, repaired  # noqa: E402
 
-
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose != THEIRS:
-        check_log(tmp_path / "shop.db", THREAD, "openai-chat", openai_chat.why_not)
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "shop.db", THREAD, "openai-chat", openai_chat.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_all() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_llama_index import OUTCOMES
-from tests.system.adapters.staging import OURS, check_log, check_outcomes, run
+from tests.system.adapters.staging import check_outcomes, ends_as_told, run
 from turnledger import AsyncConversationStore, ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of LlamaIndex's own
@@ -27,13 +27,9 @@ CID = conversation_of(SESSION)
 ARCHIVED = MessageStatus.ARCHIVED
 
 
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose == OURS:
-        check_log(tmp_path / "desk.db", CID, "openai-chat", openai_chat.why_not)
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "desk.db", CID, "openai-chat", openai_chat.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:

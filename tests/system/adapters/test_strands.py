@@ -10,7 +10,7 @@ import pytest
 from tests.judges import bedrock_converse
 from tests.judges.official import library
 from tests.system.adapters.outcomes_strands import OUTCOMES
-from tests.system.adapters.staging import OURS, check_log, check_outcomes, in_child, run
+from tests.system.adapters.staging import OURS, check_outcomes, ends_as_told, in_child, run
 from turnledger import ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Strands' own
@@ -51,13 +51,9 @@ def kept(repository: Any, *messages: Any) -> list[Any]:
     return [found.message for found in repository.list_messages(SESSION, AGENT)]
 
 
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose == OURS:
-        check_log(tmp_path / "desk.db", CID, "bedrock-converse", bedrock_converse.why_not)
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "desk.db", CID, "bedrock-converse", bedrock_converse.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:
