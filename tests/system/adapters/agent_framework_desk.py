@@ -6,7 +6,6 @@ python -m tests.system.adapters.agent_framework_desk SCENE WHOSE FOLDER
 import asyncio
 import os
 import signal
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +28,8 @@ from agent_framework import (  # noqa: E402
 )
 
 from tests.judges import openai_chat  # noqa: E402
+from tests.system.adapters import staging  # noqa: E402
+from tests.system.adapters.staging import OURS  # noqa: E402
 from turnledger.adapters.agent_framework import (  # noqa: E402
     EXECUTION,
     TurnledgerHistoryProvider,
@@ -37,7 +38,6 @@ from turnledger.adapters.agent_framework import (  # noqa: E402
 )
 from turnledger.aio import AsyncConversationStore  # noqa: E402
 
-OURS, THEIRS = "turnledger", "peer"
 SESSION = "session-1"
 LINK = {"type": "link", "payload": {"url": "https://example.com/label"}, "tool_call_id": "c-label"}
 
@@ -92,19 +92,13 @@ async def refund() -> str:
     return "9 EUR"
 
 
-class Gate:
-    """A tool that waits until it is opened: what happens meanwhile is another's."""
-
-    def __init__(self) -> None:
-        self.reached, self.opened = asyncio.Event(), asyncio.Event()
-
+class Gate(staging.Gate):
     @property
     def tool(self) -> Any:
         @tool(name="gate", approval_mode="never_require")  # type: ignore[untyped-decorator]
         async def gate() -> str:
             """Waits."""
-            self.reached.set()
-            await self.opened.wait()
+            await self.passed()
             return "open"
 
         return gate
@@ -148,7 +142,7 @@ class Desk:
         if self.store is not None:
             await self.store.close()
 
-    async def ask(self, message: Any) -> Any:
+    async def ask(self, message: Any, /) -> Any:
         """One run on the session as the store has it, which is then set anew."""
         session = await self.sessions.get(SESSION) or AgentSession(session_id=SESSION)
         done = await self.agent.run(message, session=session)
@@ -194,31 +188,8 @@ def why_not(messages: Sequence[Message]) -> str | None:
 
 
 def shape(messages: Sequence[Message]) -> list[str]:
-    """The messages, as the table of outcomes writes them: `u`, `a`, `c:` call, `r:` its result."""
-    told: list[str] = []
-    names: dict[str, str] = {}
-    for message in as_chat(messages):
-        if message["role"] == "tool":
-            told.append(f"r:{names.get(message['tool_call_id'], '?')} {message['content']}")
-        elif message.get("tool_calls"):
-            names |= {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
-            told += [f"c:{call['function']['name']}" for call in message["tool_calls"]]
-        else:
-            told.append(message["role"][0])
-    return told
+    return staging.shape(as_chat(messages))
 
-
-async def killed(whose: str, folder: Path) -> None:
-    async with Desk(whose, folder, calls("die")) as desk:
-        await desk.ask("Where is my parcel?")
-
-
-async def paused(whose: str, folder: Path) -> None:
-    async with Desk(whose, folder, calls("label"), calls("refund")) as desk:
-        await desk.ask("A label, and my money back")
-
-
-SCENES = {"killed": killed, "paused": paused}
 
 if __name__ == "__main__":
-    asyncio.run(SCENES[sys.argv[1]](sys.argv[2], Path(sys.argv[3])))
+    staging.play(Desk, killed=[calls("die")], paused=[calls("label"), calls("refund")])

@@ -1,33 +1,18 @@
 """The scenes that break a session, played by agent-framework's own agent on a store of ours and its files."""
 
 import asyncio
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from agent_framework import Content, Message
 
+from tests.system.adapters import staging
 from tests.system.adapters.agent_framework_desk import Desk, Gate, calls, shape, why_not
-
-Scene = Callable[[str, Path], Awaitable[str]]
-
-
-def in_child(scene: str, whose: str, folder: Path) -> int:
-    """The scene in a process of its own; how that ended."""
-    module = "tests.system.adapters.agent_framework_desk"
-    return subprocess.run(
-        [sys.executable, "-m", module, scene, whose, str(folder)],
-        capture_output=True,
-        timeout=120,
-        check=False,
-    ).returncode
+from tests.system.adapters.staging import at_the_gate, cancelled_at, in_child, named
 
 
 def told(desk: Desk) -> str:
     """The last request, or why OpenAI refuses it."""
-    refused = why_not(desk.model.sent[-1])
-    return f"refused: {refused}" if refused else " ".join(shape(desk.model.sent[-1]))
+    return staging.told(shape(desk.model.sent[-1]), why_not(desk.model.sent[-1]))
 
 
 async def next_request(desk: Desk) -> str:
@@ -54,17 +39,17 @@ async def ids_used_again(whose: str, folder: Path) -> str:
 
 
 async def killed(whose: str, folder: Path) -> str:
-    assert in_child("killed", whose, folder) == -9
+    assert in_child("agent_framework_desk", "killed", whose, folder) == -9
     async with Desk(whose, folder) as desk:
         return await next_request(desk)
 
 
 async def cancelled_run(desk: Desk) -> None:
-    run = asyncio.create_task(desk.ask("Where is my parcel?"))
-    while len(await desk.said()) < 2:
-        await asyncio.sleep(0.01)
-    run.cancel()
-    await asyncio.wait([run])
+    async def called() -> None:
+        while len(await desk.said()) < 2:
+            await asyncio.sleep(0.01)
+
+    await cancelled_at(desk.ask("Where is my parcel?"), called())
 
 
 async def cancelled(whose: str, folder: Path) -> str:
@@ -74,7 +59,7 @@ async def cancelled(whose: str, folder: Path) -> str:
 
 
 async def approval(whose: str, folder: Path) -> str:
-    assert in_child("paused", whose, folder) == 0
+    assert in_child("agent_framework_desk", "paused", whose, folder) == 0
     async with Desk(whose, folder, ["Refunded"]) as desk:
         await desk.approved()
         return await next_request(desk)
@@ -104,21 +89,10 @@ async def two_workers(whose: str, folder: Path) -> str:
         Desk(whose, folder, calls("gate"), ["Open"], tools=[gate.tool]) as first,
         Desk(whose, folder, calls("track"), ["There"]) as second,
     ):
-        run = asyncio.create_task(first.ask("Open the gate"))
-        await gate.reached.wait()
-        await second.ask("Where is my parcel?")
-        gate.opened.set()
-        await run
+        await at_the_gate(gate, first, second)
         return await next_request(first)
 
 
-SCENES: dict[str, Scene] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approval,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": ids_used_again,
-}
+SCENES = named(
+    tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers, ids_used_again
+)

@@ -6,9 +6,6 @@ those scenes begin there with nothing.
 """
 
 import asyncio
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +20,12 @@ from tests.system.adapters.claude_shop import (
     says,
     shape,
 )
+from tests.system.adapters.staging import OURS, cancelled_at, in_child, named
 from turnledger.adapters.claude_agent_sdk import TurnledgerSessionStore
-
-Scene = Callable[[str, Path], Awaitable[str]]
-OURS, THEIRS = "turnledger", "peer"
 
 
 def store_of(whose: str, database: Path) -> Any:
     return TurnledgerSessionStore(database, execution_id="run-1") if whose == OURS else InMemorySessionStore()
-
-
-def in_child(scene: str, database: Path) -> int:
-    """The scene in a process of its own; how that ended."""
-    module = "tests.system.adapters.claude_shop"
-    asked = [sys.executable, "-m", module, scene, str(database)]
-    return subprocess.run(asked, capture_output=True, timeout=120, check=False).returncode
 
 
 async def told(shop: Shop) -> str:
@@ -55,15 +43,12 @@ async def tool_loop(whose: str, database: Path) -> str:
 
 async def killed(whose: str, database: Path) -> str:
     if whose == OURS:
-        assert in_child("killed", database) == -9
+        assert in_child("claude_shop", "killed", database) == -9
     return await told(Shop(store_of(whose, database), database.parent))
 
 
 async def cancelled_run(shop: Shop) -> None:
-    run = asyncio.create_task(shop.ask("Where is my parcel?", calls("wait")))
-    await shop.kept("tool_use")
-    run.cancel()
-    await asyncio.wait([run])
+    await cancelled_at(shop.ask("Where is my parcel?", calls("wait")), shop.kept("tool_use"))
 
 
 def waiting(store: Any, folder: Path) -> Shop:
@@ -82,7 +67,7 @@ async def cancelled(whose: str, database: Path) -> str:
 
 async def approval(whose: str, database: Path) -> str:
     if whose == OURS:
-        assert in_child("paused", database) == 0
+        assert in_child("claude_shop", "paused", database) == 0
     shop = Shop(store_of(whose, database), database.parent)
     await shop.ask("Yes, do it", says("Your label"))
     return await told(shop)
@@ -152,12 +137,4 @@ async def two_workers(whose: str, database: Path) -> str:
     return f"{kept} of 10 entries are kept"
 
 
-SCENES: dict[str, Scene] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approval,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-}
+SCENES = named(tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers)

@@ -1,44 +1,19 @@
 """The scenes that break a session, played by Google ADK's own runner on a store of ours and on ADK's own."""
 
 import asyncio
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from google.adk.errors._stale_session_error import StaleSessionError
 
-from tests.system.adapters.google_adk_shop import (
-    OURS,
-    Gate,
-    Shop,
-    answers,
-    calls,
-    says,
-    shape,
-    why_not,
-)
-
-Scene = Callable[[str, Path], Awaitable[str]]
-
-
-def in_child(scene: str, whose: str, database: Path) -> int:
-    """The scene in a process of its own; how that ended."""
-    module = "tests.system.adapters.google_adk_shop"
-    return subprocess.run(
-        [sys.executable, "-m", module, scene, whose, str(database)],
-        capture_output=True,
-        timeout=120,
-        check=False,
-    ).returncode
+from tests.system.adapters.google_adk_shop import Gate, Shop, answers, calls, says, shape, why_not
+from tests.system.adapters.staging import at_the_gate, cancelled_at, in_child, named, told
 
 
 async def next_request(shop: Shop) -> str:
     """What the model is sent when the user goes on, or why Gemini refuses it."""
     shop.model.turns[:] = [says("Yes?")]
     await shop.ask("Hello?")
-    refused = why_not(shop.last_sent)
-    return f"refused: {refused}" if refused else " ".join(shape(shop.last_sent))
+    return told(shape(shop.last_sent), why_not(shop.last_sent))
 
 
 async def tool_loop(whose: str, database: Path) -> str:
@@ -56,17 +31,17 @@ async def ids_used_again(whose: str, database: Path) -> str:
 
 
 async def killed(whose: str, database: Path) -> str:
-    assert in_child("killed", whose, database) == -9
+    assert in_child("google_adk_shop", "killed", whose, database) == -9
     async with Shop(whose, database) as shop:
         return await next_request(shop)
 
 
 async def cancelled_run(shop: Shop) -> None:
-    run = asyncio.create_task(shop.ask("Where is my parcel?"))
-    while not any(event.get_function_calls() for event in (await shop.session()).events):
-        await asyncio.sleep(0.01)
-    run.cancel()
-    await asyncio.wait([run])
+    async def called() -> None:
+        while not any(event.get_function_calls() for event in (await shop.session()).events):
+            await asyncio.sleep(0.01)
+
+    await cancelled_at(shop.ask("Where is my parcel?"), called())
 
 
 async def cancelled(whose: str, database: Path) -> str:
@@ -76,7 +51,7 @@ async def cancelled(whose: str, database: Path) -> str:
 
 
 async def approval(whose: str, database: Path) -> str:
-    assert in_child("paused", whose, database) == 0
+    assert in_child("google_adk_shop", "paused", whose, database) == 0
     async with Shop(whose, database, says("Refunded")) as shop:
         asked = [c for e in (await shop.session()).events for c in e.get_function_calls()][-1]
         await shop.ask(answers(asked.id, asked.name, confirmed=True))
@@ -111,26 +86,13 @@ async def two_workers(whose: str, database: Path) -> str:
         Shop(whose, database, calls("gate"), says("Open"), tools=[gate.gate]) as first,
         Shop(whose, database, calls("track"), says("There")) as second,
     ):
-        run = asyncio.create_task(first.ask("Open the gate"))
-        await gate.reached.wait()
-        await second.ask("Where is my parcel?")
-        gate.opened.set()
         try:
-            await run
+            await at_the_gate(gate, first, second)
         except StaleSessionError:
             return "raises StaleSessionError: what the first worker did is lost"
         return await next_request(first)
 
 
-SCENES: dict[str, Scene] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approval,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": ids_used_again,
-}
-
-__all__ = ["OURS", "SCENES"]
+SCENES = named(
+    tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers, ids_used_again
+)

@@ -6,7 +6,6 @@ python -m tests.system.adapters.google_adk_shop SCENE STORE DATABASE
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -25,10 +24,11 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from tests.judges import gemini
+from tests.system.adapters import staging
+from tests.system.adapters.staging import OURS
 from turnledger.adapters.google_adk import TurnledgerArtifactService, TurnledgerSessionService
 
 APP, USER, SESSION = "shop", "user-1", "session-1"
-OURS, THEIRS = "turnledger", "peer"
 
 
 class Told(BaseLlm):  # type: ignore[misc]
@@ -74,15 +74,9 @@ async def wait() -> None:
     await asyncio.Event().wait()
 
 
-class Gate:
-    """A tool that waits until it is opened: what happens meanwhile is another's."""
-
-    def __init__(self) -> None:
-        self.reached, self.opened = asyncio.Event(), asyncio.Event()
-
+class Gate(staging.Gate):
     async def gate(self) -> dict[str, str]:
-        self.reached.set()
-        await self.opened.wait()
+        await self.passed()
         return {"opened": "yes"}
 
 
@@ -134,7 +128,7 @@ class Shop:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.sessions.close()
 
-    async def ask(self, message: str | types.Content) -> list[Event]:
+    async def ask(self, message: str | types.Content, /) -> list[Event]:
         """One run, to its end or its pause."""
         content = types.Content(role="user", parts=says(message)) if isinstance(message, str) else message
         run = self.runner.run_async(user_id=USER, session_id=SESSION, new_message=content)
@@ -173,17 +167,5 @@ def shape(contents: Sequence[Any]) -> list[str]:
     return told
 
 
-async def killed(whose: str, database: Path) -> None:
-    async with Shop(whose, database, calls("die")) as shop:
-        await shop.ask("Where is my parcel?")
-
-
-async def paused(whose: str, database: Path) -> None:
-    async with Shop(whose, database, calls("label"), calls("refund")) as shop:
-        await shop.ask("A label, and my money back")
-
-
-SCENES = {"killed": killed, "paused": paused}
-
 if __name__ == "__main__":
-    asyncio.run(SCENES[sys.argv[1]](sys.argv[2], Path(sys.argv[3])))
+    staging.play(Shop, killed=[calls("die")], paused=[calls("label"), calls("refund")])

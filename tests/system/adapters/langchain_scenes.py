@@ -5,10 +5,8 @@ program this is the process of a scene: `python -m ... SCENE WHO PATH`.
 """
 
 import os
-import subprocess
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,15 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_core.tools import tool
 
 from tests.system.adapters.langgraph_shop import Told, calls
+from tests.system.adapters.staging import OURS, in_child, named
 from turnledger.adapters.langchain import TurnledgerHistory
 
 SESSION, RUN = "support-7", "run-1"
 CONFIG = {"configurable": {"session_id": SESSION}}
-WAIT_S = 60
 
 
 def history_of(who: str, path: Path) -> Any:
-    if who == "turnledger":
+    if who == OURS:
         return TurnledgerHistory(SESSION, path)
     return FileChatMessageHistory(str(path))
 
@@ -104,13 +102,13 @@ def asked_at_last(history: Any) -> list[BaseMessage]:
     return run(history, "And now?", "That is all.")[-1]
 
 
-def loop(history: Any, path: Path, who: str) -> None:
+def tool_loop(history: Any, path: Path, who: str) -> None:
     both = calls("track", "track", ids=["call_2", "call_3"], parcel=2)
     run(history, "Where are my parcels?", called("track", 1, parcel=1), both, "In the depot.")
 
 
 def killed(history: Any, path: Path, who: str) -> None:
-    assert in_another_process("killed", who, path) == 7
+    assert in_child("langchain_scenes", "killed", who, path) == 7
 
 
 def cancelled(history: Any, path: Path, who: str) -> None:
@@ -123,19 +121,19 @@ def cancelled(history: Any, path: Path, who: str) -> None:
         return
 
 
-def approved(history: Any, path: Path, who: str) -> None:
-    assert in_another_process("pause", who, path) == 0
-    assert in_another_process("resume", who, path) == 0
+def approval(history: Any, path: Path, who: str) -> None:
+    assert in_child("langchain_scenes", "pause", who, path) == 0
+    assert in_child("langchain_scenes", "resume", who, path) == 0
 
 
-def late(history: Any, path: Path, who: str) -> None:
+def late_result(history: Any, path: Path, who: str) -> None:
     turn = called("refund", 1)
     step(history, HumanMessage("Refund it."), turn)
     run(history, "Are you there?", "Yes.")
     step(history, *answered(turn))
 
 
-def sent_again(history: Any, path: Path, who: str) -> None:
+def step_sent_again(history: Any, path: Path, who: str) -> None:
     turn = called("track", 1, parcel=1)
     made = [turn, *answered(turn), AIMessage("There.", id="run-2")]
     step(history, HumanMessage("Where is it?", id="human-1"), *made)
@@ -152,26 +150,14 @@ def two_workers(history: Any, path: Path, who: str) -> None:
     closed(other)
 
 
-def same_id(history: Any, path: Path, who: str) -> None:
+def ids_used_again(history: Any, path: Path, who: str) -> None:
     run(history, "Where is 1?", calls("track", ids=["call_1"], parcel=1), "There.")
     run(history, "Where is 2?", calls("track", ids=["call_1"], parcel=2), "There too.")
 
 
-SCENES: dict[str, Callable[[Any, Path, str], None]] = {
-    "a tool loop of several steps": loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approved,
-    "a late result": late,
-    "a step sent again": sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": same_id,
-}
-
-
-def in_another_process(part: str, who: str, path: Path) -> int:
-    command = [sys.executable, "-W", "ignore", "-m", __name__, part, who, str(path)]
-    return subprocess.run(command, timeout=WAIT_S, check=False).returncode
+SCENES = named(
+    tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers, ids_used_again
+)
 
 
 def _part(part: str, who: str, path: Path) -> None:
@@ -182,12 +168,12 @@ def _part(part: str, who: str, path: Path) -> None:
         answered(turn)
     elif part == "pause":
         step(history, HumanMessage("Refund it."), called("refund", 1))
-        if who == "turnledger":
+        if who == OURS:
             history.store.hold(SESSION, RUN, [{"type": "receipt", "payload": {"euros": 9}}])
     else:
         step(history, *answered(history.messages[1]))
         run(history, "It was approved.", "Refunded.")
-        if who == "turnledger":
+        if who == OURS:
             with history.store.taking(SESSION, RUN) as take:
                 assert [item["type"] for item in take.artifacts] == ["receipt"]
     closed(history)

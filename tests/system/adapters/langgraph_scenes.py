@@ -1,33 +1,17 @@
 """The scenes that break a thread, played by LangChain's agent on a store of ours and on checkpoints."""
 
-import asyncio
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from tests.system.adapters.langgraph_shop import OURS, WITH_BOTH, Gate, Shop, calls, shape, why_not
-
-Scene = Callable[[str, Path], Awaitable[str]]
-
-
-def in_child(scene: str, whose: str, folder: Path) -> int:
-    """The scene in a process of its own; how that ended."""
-    module = "tests.system.adapters.langgraph_shop"
-    return subprocess.run(
-        [sys.executable, "-m", module, scene, whose, str(folder)],
-        capture_output=True,
-        timeout=120,
-        check=False,
-    ).returncode
+from tests.system.adapters import staging
+from tests.system.adapters.langgraph_shop import WITH_BOTH, Gate, Shop, calls, shape, why_not
+from tests.system.adapters.staging import OURS, at_the_gate, cancelled_at, in_child, named
 
 
 def told(shop: Shop) -> str:
     """The last request, or why OpenAI refuses it."""
-    refused = why_not(shop.model.sent[-1])
-    return f"refused: {refused}" if refused else " ".join(shape(shop.model.sent[-1]))
+    return staging.told(shape(shop.model.sent[-1]), why_not(shop.model.sent[-1]))
 
 
 async def next_request(shop: Shop) -> str:
@@ -51,16 +35,13 @@ async def ids_used_again(whose: str, folder: Path) -> str:
 
 
 async def killed(whose: str, folder: Path) -> str:
-    assert in_child("killed", whose, folder) == -9
+    assert in_child("langgraph_shop", "killed", whose, folder) == -9
     async with Shop(whose, folder) as shop:
         return await next_request(shop)
 
 
 async def cancelled_run(shop: Shop, gate: Gate) -> None:
-    run = asyncio.create_task(shop.ask("Where is my parcel?"))
-    await gate.reached.wait()
-    run.cancel()
-    await asyncio.wait([run])
+    await cancelled_at(shop.ask("Where is my parcel?"), gate.reached.wait())
 
 
 async def cancelled(whose: str, folder: Path) -> str:
@@ -72,7 +53,7 @@ async def cancelled(whose: str, folder: Path) -> str:
 
 async def approval(whose: str, folder: Path) -> str:
     whose = WITH_BOTH if whose == OURS else whose
-    assert in_child("paused", whose, folder) == 0
+    assert in_child("langgraph_shop", "paused", whose, folder) == 0
     async with Shop(whose, folder, "Refunded") as shop:
         await shop.approved()
         return await next_request(shop)
@@ -103,21 +84,10 @@ async def two_workers(whose: str, folder: Path) -> str:
         Shop(whose, folder, calls("gate"), "Open", tools=[gate.tool]) as first,
         Shop(whose, folder, calls("track"), "There") as second,
     ):
-        run = asyncio.create_task(first.ask("Open the gate"))
-        await gate.reached.wait()
-        await second.ask("Where is my parcel?")
-        gate.opened.set()
-        await run
+        await at_the_gate(gate, first, second)
         return await next_request(first)
 
 
-SCENES: dict[str, Scene] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approval,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": ids_used_again,
-}
+SCENES = named(
+    tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers, ids_used_again
+)

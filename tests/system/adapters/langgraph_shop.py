@@ -6,7 +6,6 @@ python -m tests.system.adapters.langgraph_shop SCENE WHOSE FOLDER
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -22,10 +21,12 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from tests.judges import openai_chat
+from tests.system.adapters import staging
+from tests.system.adapters.staging import OURS, THEIRS
 from turnledger import ConversationStore
 from turnledger.adapters.langgraph import TurnledgerMiddleware
 
-OURS, WITH_BOTH, THEIRS = "turnledger", "turnledger and a checkpointer", "peer"
+WITH_BOTH = "turnledger and a checkpointer"
 THREAD = "thread-1"
 CONFIG = {"configurable": {"thread_id": THREAD}}
 LABEL = {"url": "https://example.com/label"}
@@ -81,11 +82,9 @@ async def refund() -> str:
     return "9 EUR"
 
 
-class Gate:
-    """A tool that waits until it is opened: what happens meanwhile is another's."""
-
+class Gate(staging.Gate):
     def __init__(self, name: str = "gate") -> None:
-        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+        super().__init__()
         self._name = name
 
     @property
@@ -93,8 +92,7 @@ class Gate:
         @tool(self._name)  # type: ignore[untyped-decorator]
         async def gate() -> str:
             """Waits."""
-            self.reached.set()
-            await self.opened.wait()
+            await self.passed()
             return "open"
 
         return gate
@@ -127,7 +125,7 @@ class Shop:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._open.aclose()
 
-    async def ask(self, message: str | BaseMessage) -> Any:
+    async def ask(self, message: str | BaseMessage, /) -> Any:
         given = ("user", message) if isinstance(message, str) else message
         return await self.run({"messages": [given]})
 
@@ -162,31 +160,8 @@ def why_not(messages: Sequence[Any]) -> str | None:
 
 
 def shape(messages: Sequence[Any]) -> list[str]:
-    """The messages, as the table of outcomes writes them: `u`, `a`, `c:` call, `r:` its result."""
-    told: list[str] = []
-    names: dict[str, str] = {}
-    for message in as_chat(messages):
-        if message["role"] == "tool":
-            told.append(f"r:{names.get(message['tool_call_id'], '?')} {message['content']}")
-        elif message.get("tool_calls"):
-            names |= {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
-            told += [f"c:{call['function']['name']}" for call in message["tool_calls"]]
-        else:
-            told.append(message["role"][0])
-    return told
+    return staging.shape(as_chat(messages))
 
-
-async def killed(whose: str, folder: Path) -> None:
-    async with Shop(whose, folder, calls("track", "die")) as shop:
-        await shop.ask("Where is my parcel?")
-
-
-async def paused(whose: str, folder: Path) -> None:
-    async with Shop(whose, folder, calls("label"), calls("refund")) as shop:
-        await shop.ask("A label, and my money back")
-
-
-SCENES = {"killed": killed, "paused": paused}
 
 if __name__ == "__main__":
-    asyncio.run(SCENES[sys.argv[1]](sys.argv[2], Path(sys.argv[3])))
+    staging.play(Shop, killed=[calls("track", "die")], paused=[calls("label"), calls("refund")])

@@ -7,10 +7,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from subprocess import run
 from typing import Any
 
 from llama_index.core.agent.workflow import FunctionAgent
@@ -21,9 +20,10 @@ from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from workflows.errors import WorkflowCancelledByUser
 
 from tests.judges import openai_chat
+from tests.system.adapters import staging
+from tests.system.adapters.staging import OURS, in_child, named
 from turnledger.adapters.llama_index import TurnledgerChatStore
 
-OURS, THEIRS = "turnledger", "peer"
 SESSION = "session-1"
 
 
@@ -115,18 +115,7 @@ def as_chat(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
 def shape(messages: Sequence[ChatMessage]) -> str:
     """The messages, as the table of outcomes writes them, or why OpenAI refuses them."""
     chat = as_chat(messages)
-    refused = openai_chat.why_not({"messages": chat})
-    told: list[str] = []
-    names: dict[str, str] = {}
-    for message in chat:
-        if message["role"] == "tool":
-            told.append(f"r:{names.get(message['tool_call_id'], '?')} {message['content']}")
-        elif message.get("tool_calls"):
-            names |= {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
-            told += [f"c:{call['function']['name']}" for call in message["tool_calls"]]
-        else:
-            told.append(message["role"][0])
-    return f"refused: {refused}" if refused else " ".join(told)
+    return staging.told(staging.shape(chat), openai_chat.why_not({"messages": chat}))
 
 
 async def next_request(desk: Desk) -> str:
@@ -154,11 +143,7 @@ async def cancelled(whose: str, folder: Path) -> str:
 
 
 async def killed(whose: str, folder: Path) -> str:
-    module = "tests.system.adapters.llama_index_desk"
-    done = run(
-        [sys.executable, "-m", module, whose, str(folder)], capture_output=True, check=False, timeout=120
-    )
-    assert done.returncode == -9, done.stderr
+    assert in_child("llama_index_desk", whose, folder) == -9
     async with Desk(whose, folder) as desk:
         return await next_request(desk)
 
@@ -195,15 +180,7 @@ async def ids_used_again(whose: str, folder: Path) -> str:
         return await next_request(desk)
 
 
-SCENES: dict[str, Callable[[str, Path], Awaitable[str]]] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": ids_used_again,
-}
+SCENES = named(tool_loop, killed, cancelled, late_result, step_sent_again, two_workers, ids_used_again)
 
 
 async def die(whose: str, folder: Path) -> None:

@@ -7,9 +7,7 @@ process of a scene that dies, or the one that comes after: `python -m ... SCENE 
 import asyncio
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +15,23 @@ from agents import Agent, RunConfig, Runner, RunState, SQLiteSession, function_t
 from agents.testing import ModelCall, ScriptedModel, assistant_message, function_call
 from openai.types.responses.response_reasoning_item import ResponseReasoningItem, Summary
 
+from tests.system.adapters.staging import OURS, Gate, cancelled_at, in_child, named
 from turnledger import ConversationStore
 from turnledger.adapters.openai_agents import TurnledgerSession
 
 SESSION, RUN = "support-7", "run-1"
-WAIT_S = 60
 QUIET = RunConfig(tracing_disabled=True)
 Input = list[dict[str, Any]]
 
 
 def session_of(who: str, path: Path) -> Any:
-    return TurnledgerSession(SESSION, path) if who == "turnledger" else SQLiteSession(SESSION, path)
+    return TurnledgerSession(SESSION, path) if who == OURS else SQLiteSession(SESSION, path)
 
 
 async def closed(session: Any) -> None:
     done = session.close()
     if done is not None:
         await done
-
-
-class Gate:
-    """What tools of a scene wait for, and tell."""
-
-    def __init__(self) -> None:
-        self.reached, self.opened = asyncio.Event(), asyncio.Event()
 
 
 def tools_of(gate: Gate) -> list[Any]:
@@ -52,8 +43,7 @@ def tools_of(gate: Gate) -> list[Any]:
     @function_tool  # type: ignore[untyped-decorator]
     async def wait(parcel: int) -> str:
         """Waits for the gate."""
-        gate.reached.set()
-        await gate.opened.wait()
+        await gate.passed()
         return "at last"
 
     @function_tool  # type: ignore[untyped-decorator]
@@ -105,7 +95,7 @@ async def asked_at_last(session: Any) -> Input:
     return sent
 
 
-async def loop(session: Any, path: Path, who: str) -> None:
+async def tool_loop(session: Any, path: Path, who: str) -> None:
     await ran(
         session,
         "Where are my parcels?",
@@ -117,32 +107,22 @@ async def loop(session: Any, path: Path, who: str) -> None:
 
 async def killed(session: Any, path: Path, who: str) -> None:
     """A process of its own is gone in the second step, in its tool."""
-    assert in_another_process("killed", who, path) == 7
+    assert in_child("openai_agents_scenes", "killed", who, path) == 7
 
 
 async def cancelled(session: Any, path: Path, who: str) -> None:
     gate = Gate()
-    run = asyncio.ensure_future(
-        ran(
-            session,
-            "Wait for parcel 1.",
-            [calling("track", 1, parcel=1)],
-            [thought(2), calling("wait", 2, parcel=1)],
-            gate=gate,
-        )
-    )
-    await gate.reached.wait()
-    run.cancel()
-    await asyncio.gather(run, return_exceptions=True)
+    steps = [calling("track", 1, parcel=1)], [thought(2), calling("wait", 2, parcel=1)]
+    await cancelled_at(ran(session, "Wait for parcel 1.", *steps, gate=gate), gate.reached.wait())
 
 
-async def approved(session: Any, path: Path, who: str) -> None:
+async def approval(session: Any, path: Path, who: str) -> None:
     """One process pauses, and holds what it found; another goes on when a person has said yes."""
-    assert in_another_process("pause", who, path) == 0
-    assert in_another_process("resume", who, path) == 0
+    assert in_child("openai_agents_scenes", "pause", who, path) == 0
+    assert in_child("openai_agents_scenes", "resume", who, path) == 0
 
 
-async def late(session: Any, path: Path, who: str) -> None:
+async def late_result(session: Any, path: Path, who: str) -> None:
     """The user goes on while an approval is pending; it comes after all, and with it the result."""
     agent, _ = agent_of([[thought(1), calling("refund", 1, euros=9)]])
     paused = await Runner.run(agent, "Refund it.", session=session, run_config=QUIET)
@@ -162,7 +142,7 @@ async def late_output(session: Any, path: Path, who: str) -> None:
     await session.add_items([{"type": "function_call_output", "call_id": "call_1", "output": "depot"}])
 
 
-async def sent_again(session: Any, path: Path, who: str) -> None:
+async def step_sent_again(session: Any, path: Path, who: str) -> None:
     """A runtime that lost the answer stores the same step once more."""
     await ran(session, "Where is it?", [thought(1), calling("track", 1, parcel=1)], [saying("There.", 1)])
     step = (await session.get_items())[1:]
@@ -181,28 +161,23 @@ async def two_workers(session: Any, path: Path, who: str) -> None:
     await closed(other)
 
 
-async def same_id(session: Any, path: Path, who: str) -> None:
+async def ids_used_again(session: Any, path: Path, who: str) -> None:
     for number in (1, 2):
         call = function_call("track", {"parcel": number}, call_id="call_1", item_id=f"fc_{number}")
         await ran(session, f"Where is {number}?", [call], [saying("There.", number)])
 
 
-SCENES: dict[str, Callable[[Any, Path, str], Awaitable[None]]] = {
-    "a tool loop of several steps": loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approved,
-    "a late result": late,
-    "a late output": late_output,
-    "a step sent again": sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": same_id,
-}
-
-
-def in_another_process(part: str, who: str, path: Path) -> int:
-    command = [sys.executable, "-W", "ignore", "-m", __name__, part, who, str(path)]
-    return subprocess.run(command, timeout=WAIT_S, check=False).returncode
+SCENES = named(
+    tool_loop,
+    killed,
+    cancelled,
+    approval,
+    late_result,
+    late_output,
+    step_sent_again,
+    two_workers,
+    ids_used_again,
+)
 
 
 async def _part(part: str, who: str, path: Path) -> None:
@@ -214,7 +189,7 @@ async def _part(part: str, who: str, path: Path) -> None:
         agent, _ = agent_of([[thought(1), calling("refund", 1, euros=9)]])
         result = await Runner.run(agent, "Refund it.", session=session, run_config=QUIET)
         saved.write_text(json.dumps(result.to_state().to_json()))
-        if who == "turnledger":
+        if who == OURS:
             with ConversationStore(path) as store:
                 store.hold(SESSION, RUN, [{"type": "receipt", "payload": {"euros": 9}}])
     else:
@@ -222,7 +197,7 @@ async def _part(part: str, who: str, path: Path) -> None:
         state = await RunState.from_json(agent, json.loads(saved.read_text()))
         state.approve(state.get_interruptions()[0])
         await Runner.run(agent, state, session=session, run_config=QUIET)
-        if who == "turnledger":
+        if who == OURS:
             with ConversationStore(path) as store, store.taking(SESSION, RUN) as take:
                 assert [item["type"] for item in take.artifacts] == ["receipt"]
     await closed(session)

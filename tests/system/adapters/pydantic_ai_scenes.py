@@ -6,10 +6,6 @@ way each step of a run is saved when it is over, and a conversation goes on heal
 other by the library's `repair_messages`.
 """
 
-import asyncio
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +15,14 @@ from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
 from tests.system.adapters.pydantic_ai_judge import why_not
 from tests.system.adapters.pydantic_ai_shop import CID, Shop, calls, says, shape
+from tests.system.adapters.staging import OURS, cancelled_at, in_child, named
 from turnledger.adapters.pydantic_ai import TurnledgerConversationStore
-
-Scene = Callable[[str, Path], Awaitable[str]]
-OURS, THEIRS = "turnledger", "peer"
 
 
 def store_of(whose: str, database: Path) -> Any:
     if whose == OURS:
         return TurnledgerConversationStore(database, execution_id="run-1")
     return InMemoryConversationStore()
-
-
-def in_child(scene: str, database: Path) -> int:
-    """The scene in a process of its own; how that ended."""
-    module = "tests.system.adapters.pydantic_ai_shop"
-    asked = [sys.executable, "-m", module, scene, str(database)]
-    return subprocess.run(asked, capture_output=True, timeout=120, check=False).returncode
 
 
 async def next_request(shop: Shop) -> str:
@@ -55,16 +42,13 @@ async def tool_loop(whose: str, database: Path) -> str:
 
 async def killed(whose: str, database: Path) -> str:
     if whose == OURS:
-        assert in_child("killed", database) == -9
+        assert in_child("pydantic_ai_shop", "killed", database) == -9
     return await next_request(Shop(store_of(whose, database)))
 
 
 async def cancelled_run(shop: Shop) -> None:
     shop.turns[:] = [calls("wait")]
-    run = asyncio.create_task(shop.ask("Where is my parcel?"))
-    await shop.kept(2)
-    run.cancel()
-    await asyncio.wait([run])
+    await cancelled_at(shop.ask("Where is my parcel?"), shop.kept(2))
 
 
 async def cancelled(whose: str, database: Path) -> str:
@@ -75,7 +59,7 @@ async def cancelled(whose: str, database: Path) -> str:
 
 async def approval(whose: str, database: Path) -> str:
     if whose == OURS:
-        assert in_child("paused", database) == 0
+        assert in_child("pydantic_ai_shop", "paused", database) == 0
     shop = Shop(store_of(whose, database), says("Refunded"))
     paused = await shop.conversations.load(CID)
     if paused is None:
@@ -127,12 +111,4 @@ async def two_workers(whose: str, database: Path) -> str:
     return await next_request(first)
 
 
-SCENES: dict[str, Scene] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approval,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-}
+SCENES = named(tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers)

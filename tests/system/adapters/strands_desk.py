@@ -7,11 +7,9 @@ import asyncio
 import copy
 import os
 import signal
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from subprocess import run
 from typing import Any
 
 from strands import Agent, tool
@@ -21,10 +19,11 @@ from strands.session.file_session_manager import FileSessionManager
 from strands.session.repository_session_manager import RepositorySessionManager
 
 from tests.judges import bedrock_converse
+from tests.system.adapters import staging
+from tests.system.adapters.staging import OURS, cancelled_at, in_child, named
 from turnledger import ConversationStore
 from turnledger.adapters.strands import EXECUTION, TurnledgerRepository, conversation_of
 
-OURS, THEIRS = "turnledger", "peer"
 SESSION, AGENT = "session-1", "agent-1"
 CID = conversation_of(SESSION, AGENT)
 LINK = {"type": "link", "payload": {"url": "https://example.com/label"}}
@@ -97,19 +96,13 @@ async def refund() -> str:
     return "9 EUR"
 
 
-class Gate:
-    """A tool that waits until it is opened: what happens meanwhile is another's."""
-
-    def __init__(self) -> None:
-        self.reached, self.opened = asyncio.Event(), asyncio.Event()
-
+class Gate(staging.Gate):
     @property
     def tool(self) -> Any:
         @tool(name="gate")  # type: ignore[untyped-decorator]
         async def gate() -> str:
             """Waits."""
-            self.reached.set()
-            await self.opened.wait()
+            await self.passed()
             return "open"
 
         return gate
@@ -158,7 +151,7 @@ class Desk:
         if self.store is not None:
             self.store.close()
 
-    async def ask(self, prompt: Any) -> Any:
+    async def ask(self, prompt: Any, /) -> Any:
         return await self.agent.invoke_async(prompt)
 
 
@@ -182,7 +175,7 @@ def shape(messages: Sequence[Any]) -> str:
                 told.append(f"r:{names.get(given['toolUseId'], '?')} {given['content'][0]['text']}")
             else:
                 told.append(message["role"][0])
-    return f"refused: {refused}" if refused else " ".join(told)
+    return staging.told(told, refused)
 
 
 async def next_request(whose: str, folder: Path) -> str:
@@ -190,11 +183,6 @@ async def next_request(whose: str, folder: Path) -> str:
     async with Desk(whose, folder, says("Yes?")) as desk:
         await desk.ask("Hello?")
         return shape(desk.model.sent[-1])
-
-
-def in_child(scene: str, whose: str, folder: Path) -> int:
-    child = [sys.executable, "-m", "tests.system.adapters.strands_desk", scene, whose, str(folder)]
-    return run(child, capture_output=True, check=False, timeout=120).returncode
 
 
 async def tool_loop(whose: str, folder: Path) -> str:
@@ -206,17 +194,18 @@ async def tool_loop(whose: str, folder: Path) -> str:
 
 
 async def killed(whose: str, folder: Path) -> str:
-    assert in_child("killed", whose, folder) == -9
+    assert in_child("strands_desk", "killed", whose, folder) == -9
     return await next_request(whose, folder)
 
 
 async def cancelled_run(whose: str, folder: Path) -> None:
     async with Desk(whose, folder, calls("wait")) as desk:
-        task = asyncio.create_task(desk.ask("Where is my parcel?"))
-        while len(desk.agent.messages) < 2:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.wait([task])
+
+        async def called() -> None:
+            while len(desk.agent.messages) < 2:
+                await asyncio.sleep(0.01)
+
+        await cancelled_at(desk.ask("Where is my parcel?"), called())
 
 
 async def cancelled(whose: str, folder: Path) -> str:
@@ -225,7 +214,7 @@ async def cancelled(whose: str, folder: Path) -> str:
 
 
 async def approval(whose: str, folder: Path) -> str:
-    assert in_child("paused", whose, folder) == 0
+    assert in_child("strands_desk", "paused", whose, folder) == 0
     await resumed(whose, folder)
     return await next_request(whose, folder)
 
@@ -273,29 +262,9 @@ async def ids_used_again(whose: str, folder: Path) -> str:
     return await next_request(whose, folder)
 
 
-SCENES: dict[str, Callable[[str, Path], Awaitable[str]]] = {
-    "a tool loop of several steps": tool_loop,
-    "killed between call and result": killed,
-    "cancelled in mid-tool": cancelled,
-    "a human approves in another process": approval,
-    "a late result": late_result,
-    "a step sent again": step_sent_again,
-    "two workers on one session": two_workers,
-    "the model uses an id again": ids_used_again,
-}
-
-
-async def die_in_tool(whose: str, folder: Path) -> None:
-    async with Desk(whose, folder, calls("die")) as desk:
-        await desk.ask("Where is my parcel?")
-
-
-async def paused(whose: str, folder: Path) -> None:
-    async with Desk(whose, folder, calls("label"), calls("refund")) as desk:
-        await desk.ask("A label, and my money back")
-
-
-CHILDREN = {"killed": die_in_tool, "paused": paused}
+SCENES = named(
+    tool_loop, killed, cancelled, approval, late_result, step_sent_again, two_workers, ids_used_again
+)
 
 if __name__ == "__main__":
-    asyncio.run(CHILDREN[sys.argv[1]](sys.argv[2], Path(sys.argv[3])))
+    staging.play(Desk, killed=[calls("die")], paused=[calls("label"), calls("refund")])

@@ -1,8 +1,6 @@
 """agent-framework's own agent on a store of ours: what bricks a session elsewhere leaves it sound here."""
 
-import asyncio
 import inspect
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_agent_framework import OUTCOMES
+from tests.system.adapters.staging import OURS, check_outcomes, ends_as_told, in_child, run
 from turnledger import AsyncConversationStore, ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework's own
@@ -21,14 +20,13 @@ from agent_framework import Agent, AgentSession, Content, HistoryProvider, Messa
 
 from tests.system.adapters.agent_framework_desk import (  # noqa: E402
     LINK,
-    OURS,
     SESSION,
     Desk,
     Told,
     calls,
     track,
 )
-from tests.system.adapters.agent_framework_scenes import SCENES, in_child  # noqa: E402
+from tests.system.adapters.agent_framework_scenes import SCENES  # noqa: E402
 from turnledger.adapters.agent_framework import (  # noqa: E402
     TurnledgerHistoryProvider,
     TurnledgerSessionStore,
@@ -38,35 +36,19 @@ from turnledger.adapters.agent_framework import (  # noqa: E402
 CID = conversation_of(SESSION)
 
 
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
-
-
 async def kept(*messages: Message) -> tuple[TurnledgerHistoryProvider, list[Message]]:
     history = TurnledgerHistoryProvider(":memory:")
     await history.save_messages(SESSION, messages)
     return history, await history.get_messages(SESSION)
 
 
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose == OURS:
-        with ConversationStore(tmp_path / "desk.db") as store:
-            report = store.verify()
-            assert report.ok, report
-            sent = store.sendable(CID, provider="openai-chat").request
-            assert openai_chat.why_not(sent or {}) is None
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "desk.db", CID, "openai-chat", openai_chat.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:
-    assert {scene for scene, _ in OUTCOMES} == set(SCENES)
-    assert len(OUTCOMES) == 2 * len(SCENES)
+    check_outcomes(OUTCOMES, SCENES)
 
 
 def test_what_a_paused_run_holds_is_delivered_once_on_the_answer_of_another_process(tmp_path: Path) -> None:
@@ -74,7 +56,7 @@ def test_what_a_paused_run_holds_is_delivered_once_on_the_answer_of_another_proc
         async with Desk(OURS, tmp_path, ["Refunded"]) as desk:
             await desk.approved()
 
-    assert in_child("paused", OURS, tmp_path) == 0
+    assert in_child("agent_framework_desk", "paused", OURS, tmp_path) == 0
     with ConversationStore(tmp_path / "desk.db") as store:
         assert [held.type for held in store.held(CID)] == ["link"]
         assert not any(message.get("toolArtifacts") for message in store.wire(CID))

@@ -1,9 +1,8 @@
 """The Claude Agent SDK's own loop on a store of ours: what breaks sessions leaves them sound."""
 
-import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from tests.judges import anthropic
 from tests.judges.official import library
 from tests.system.adapters.outcomes_claude_agent_sdk import OUTCOMES
+from tests.system.adapters.staging import check_log, run
 from turnledger import ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the SDK's own
@@ -45,13 +45,6 @@ SIGNATURES = {
 def sessions() -> Iterator[TurnledgerSessionStore]:
     with ConversationStore(":memory:") as store:
         yield TurnledgerSessionStore(store)
-
-
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
 
 
 def signature_of(function: Any) -> str:
@@ -93,11 +86,10 @@ def test_the_scene_ends_as_the_table_says(scene: str, whose: str, folder: Any) -
 def test_after_the_scene_the_log_is_sound_and_its_list_valid(scene: str, folder: Any) -> None:
     played(scene, "turnledger", folder(scene))
     key = {**KEY, "project_key": project_key_for_directory(folder(scene))}
+    check_log(folder(scene) / "turnledger.db", conversation_of(key), "anthropic", anthropic.why_not)
     with ConversationStore(folder(scene) / "turnledger.db") as store:
-        sendable = store.sendable(conversation_of(key), provider="anthropic")
-        assert anthropic.why_not(sendable.request or {}) is None
-        assert shape(sendable.messages) == OUTCOMES.get((scene, "view"), shape(sendable.messages))
-        assert store.verify().ok
+        view = shape(store.sendable(conversation_of(key), provider="anthropic").messages)
+        assert view == OUTCOMES.get((scene, "view"), view)
 
 
 def test_what_a_paused_run_held_is_delivered_on_its_last_word(folder: Any) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from tests.judges import gemini
 from tests.judges.official import library
 from tests.system.adapters.outcomes_google_adk import OUTCOMES
+from tests.system.adapters.staging import OURS, check_log, check_outcomes, in_child, run
 from turnledger import ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of ADK's own
@@ -30,10 +31,9 @@ from tests.system.adapters.google_adk_read import (  # noqa: E402
     MORE_SIGNATURES,
     SESSION_SIGNATURES,
 )
-from tests.system.adapters.google_adk_scenes import SCENES, in_child  # noqa: E402
+from tests.system.adapters.google_adk_scenes import SCENES  # noqa: E402
 from tests.system.adapters.google_adk_shop import (  # noqa: E402
     APP,
-    OURS,
     SESSION,
     USER,
     Shop,
@@ -63,13 +63,6 @@ def sessions() -> Iterator[Any]:
     asyncio.run(service.close())
 
 
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
-
-
 def said(text: str, delta: dict[str, Any] | None = None, **more: Any) -> Event:
     content = types.Content(role="user", parts=[types.Part(text=text)])
     actions = EventActions(state_delta=delta or {})
@@ -82,15 +75,11 @@ def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
 ) -> None:
     assert run(SCENES[scene](whose, database)) == OUTCOMES[scene, whose]
     if whose == OURS:
-        with ConversationStore(database) as store:
-            report = store.verify()
-            assert report.ok, report
-            assert gemini.why_not(store.sendable(CID, provider="gemini").request or {}) is None
+        check_log(database, CID, "gemini", gemini.why_not)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:
-    assert {scene for scene, _ in OUTCOMES} == set(SCENES)
-    assert len(OUTCOMES) == 2 * len(SCENES)
+    check_outcomes(OUTCOMES, SCENES)
 
 
 def test_what_a_paused_run_saved_is_held_and_delivered_once_on_the_answer_of_another_process(
@@ -101,7 +90,7 @@ def test_what_a_paused_run_saved_is_held_and_delivered_once_on_the_answer_of_ano
             asked = [c for e in (await shop.session()).events for c in e.get_function_calls()][-1]
             await shop.ask(answers(asked.id, asked.name, confirmed=True))
 
-    assert in_child("paused", OURS, database) == 0
+    assert in_child("google_adk_shop", "paused", OURS, database) == 0
     with ConversationStore(database) as store:
         assert [held.payload for held in store.held(CID)] == [{"filename": "label.txt", "version": 0}]
         assert not any(message.get("toolArtifacts") for message in store.wire(CID))

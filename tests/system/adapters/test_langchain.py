@@ -28,6 +28,7 @@ from langchain_core.messages import (  # noqa: E402
 from tests.system.adapters import langchain_scenes as scenes  # noqa: E402
 from tests.system.adapters.langgraph_shop import shape, why_not  # noqa: E402
 from tests.system.adapters.outcomes_langchain import OUTCOMES  # noqa: E402
+from tests.system.adapters.staging import OURS  # noqa: E402
 from turnledger.adapters.langchain import TurnledgerHistory  # noqa: E402
 
 SIGNATURES = {
@@ -75,14 +76,14 @@ def test_the_base_class_is_the_one_that_was_read(method: str) -> None:
 def test_after_each_scene_the_model_is_sent_a_list_that_it_takes(
     scene: str, who: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / ("store.db" if who == "turnledger" else "store.json")
+    path = tmp_path / ("store.db" if who == OURS else "store.json")
     history = scenes.history_of(who, path)
     scenes.SCENES[scene](history, path, who)
     sent = scenes.asked_at_last(history)
     scenes.closed(history)
     refused = why_not(sent)
     assert " ".join(shape(sent)) + (f", refused: {refused}" if refused else "") == OUTCOMES[scene, who]
-    if who == "turnledger":
+    if who == OURS:
         assert refused is None
         with ConversationStore(path, create=False) as store:
             assert store.verify().ok

@@ -1,16 +1,14 @@
 """LangChain's agent on a store of ours: what bricks a thread elsewhere leaves it sound here."""
 
-import asyncio
 import inspect
-from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_langgraph import OUTCOMES
+from tests.system.adapters.staging import OURS, THEIRS, check_outcomes, ends_as_told, in_child, run
 from turnledger import ConversationStore, InvalidArgument
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of LangChain's own
@@ -24,11 +22,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.tools import tool  # noqa: E402
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 
-from tests.system.adapters.langgraph_scenes import SCENES, in_child  # noqa: E402
+from tests.system.adapters.langgraph_scenes import SCENES  # noqa: E402
 from tests.system.adapters.langgraph_shop import (  # noqa: E402
     CONFIG,
     LABEL,
-    THEIRS,
     THREAD,
     WITH_BOTH,
     Shop,
@@ -41,30 +38,13 @@ from tests.system.adapters.langgraph_shop import (  # noqa: E402
 from turnledger.adapters.langgraph import TurnledgerMiddleware, import_thread  # noqa: E402
 from turnledger.adapters.langgraph_messages import as_messages, entry_of, repaired  # noqa: E402
 
-
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
-
-
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose != THEIRS:
-        with ConversationStore(tmp_path / "shop.db") as store:
-            report = store.verify()
-            assert report.ok, report
-            sent = store.sendable(THREAD, provider="openai-chat").request
-            assert openai_chat.why_not(sent or {}) is None
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "shop.db", THREAD, "openai-chat", openai_chat.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_all() -> None:
-    assert {scene for scene, _ in OUTCOMES} == set(SCENES)
-    assert len(OUTCOMES) == 3 * len(SCENES)
+    check_outcomes(OUTCOMES, SCENES, (OURS, WITH_BOTH, THEIRS))
 
 
 def test_what_a_paused_run_made_is_held_and_delivered_once_on_the_answer_of_another_process(
@@ -74,7 +54,7 @@ def test_what_a_paused_run_made_is_held_and_delivered_once_on_the_answer_of_anot
         async with Shop(WITH_BOTH, tmp_path, "Refunded") as shop:
             await shop.approved()
 
-    assert in_child("paused", WITH_BOTH, tmp_path) == 0
+    assert in_child("langgraph_shop", "paused", WITH_BOTH, tmp_path) == 0
     with ConversationStore(tmp_path / "shop.db") as store:
         assert [held.payload for held in store.held(THREAD)] == [LABEL]
         assert not any(message.get("toolArtifacts") for message in store.wire(THREAD))
@@ -104,7 +84,7 @@ def test_a_run_that_is_resumed_after_a_crash_makes_no_call_again_that_had_its_re
             await shop.run(None)
             return shape(shop.model.sent[-1])
 
-    assert in_child("killed", WITH_BOTH, tmp_path) == -9
+    assert in_child("langgraph_shop", "killed", WITH_BOTH, tmp_path) == -9
     assert run(resumed()) == ["u", "c:track", "c:die", "r:track depot", "r:die alive"]
     assert made == ["die"]
 

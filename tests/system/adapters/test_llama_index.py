@@ -1,8 +1,6 @@
 """LlamaIndex's own agent and memory on a store of ours: what bricks a chat elsewhere leaves it sound here."""
 
-import asyncio
 import inspect
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_llama_index import OUTCOMES
+from tests.system.adapters.staging import check_outcomes, ends_as_told, run
 from turnledger import AsyncConversationStore, ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of LlamaIndex's own
@@ -21,36 +20,20 @@ from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock,
 from llama_index.core.memory import Memory  # noqa: E402
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus  # noqa: E402
 
-from tests.system.adapters.llama_index_desk import OURS, SCENES, SESSION, calls, result, says  # noqa: E402
+from tests.system.adapters.llama_index_desk import SCENES, SESSION, calls, result, says  # noqa: E402
 from turnledger.adapters.llama_index import TurnledgerChatStore, conversation_of  # noqa: E402
 
 CID = conversation_of(SESSION)
 ARCHIVED = MessageStatus.ARCHIVED
 
 
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
-
-
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose == OURS:
-        with ConversationStore(tmp_path / "desk.db") as store:
-            report = store.verify()
-            assert report.ok, report
-            sent = store.sendable(CID, provider="openai-chat").request
-            assert openai_chat.why_not(sent or {}) is None
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "desk.db", CID, "openai-chat", openai_chat.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:
-    assert {scene for scene, _ in OUTCOMES} == set(SCENES)
-    assert len(OUTCOMES) == 2 * len(SCENES)
+    check_outcomes(OUTCOMES, SCENES)
 
 
 def texts(messages: list[Any]) -> list[str]:

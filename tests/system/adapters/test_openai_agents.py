@@ -10,6 +10,7 @@ import pytest
 
 from tests.judges.official import library
 from tests.judges.openai_responses import why_not
+from tests.system.adapters.staging import OURS, check_log, run
 from turnledger import AsyncConversationStore, ConversationStore, InvalidId
 from turnledger.domain.values import canonical
 
@@ -64,10 +65,6 @@ def in_any_order(items: list[Any]) -> list[str]:
     return sorted(canonical(item) for item in items)
 
 
-def done(work: Any) -> Any:
-    return asyncio.run(work)
-
-
 @pytest.mark.parametrize("method", SIGNATURES)
 def test_the_protocol_is_the_one_that_was_read(method: str) -> None:
     assert str(inspect.signature(getattr(Session, method))) == SIGNATURES[method]
@@ -77,7 +74,7 @@ def test_the_session_is_one_that_takes_the_runs_wrapper() -> None:
     session = TurnledgerSession("s")
     assert isinstance(session, Session)
     assert session_persistence._get_session_wrapper(session, object()) is not None
-    done(session.close())
+    run(session.close())
 
 
 @pytest.mark.parametrize(("scene", "who"), OUTCOMES, ids=lambda value: value.replace(" ", "-"))
@@ -93,14 +90,12 @@ def test_after_each_scene_the_model_is_asked_with_a_list_that_it_takes(
         await scenes.closed(session)
         return sent
 
-    sent = done(played())
+    sent = run(played())
     refused = why_not({"input": sent})
     assert scenes.told(sent) + (f", refused: {refused}" if refused else "") == OUTCOMES[scene, who]
-    if who == "turnledger":
+    if who == OURS:
         assert refused is None
-        with ConversationStore(path) as store:
-            assert store.verify().ok
-            assert why_not(store.sendable(scenes.SESSION, provider="openai-responses").request or {}) is None
+        check_log(path, scenes.SESSION, "openai-responses", why_not)
 
 
 async def with_items(items: list[Any], **options: Any) -> TurnledgerSession:
@@ -115,7 +110,7 @@ def test_items_come_back_as_they_were_given() -> None:
         await session.add_items([])
         return await session.get_items()
 
-    assert done(told()) == ALL
+    assert run(told()) == ALL
 
 
 def test_they_do_in_whatever_pieces_they_were_given() -> None:
@@ -128,7 +123,7 @@ def test_they_do_in_whatever_pieces_they_were_given() -> None:
         return await session.get_items()
 
     for seed in range(12):
-        found = done(told(random.Random(seed)))
+        found = run(told(random.Random(seed)))
         assert in_any_order(found) == in_any_order(ALL)
         assert why_not({"input": [without_own(item) for item in found]}) is None
 
@@ -143,7 +138,7 @@ def test_they_do_after_a_heal_too() -> None:
         await session.add_items([PARTS])
         return await session.get_items()
 
-    found = done(told())
+    found = run(told())
     assert [one for one in found if one in ALL] == [USER, THOUGHT, CALL, OTHER, OTHER_OUTPUT, PARTS]
     (healed,) = [one for one in found if one not in ALL]
     assert (healed["type"], healed["call_id"]) == ("function_call_output", "c1")
@@ -158,7 +153,7 @@ def test_items_are_popped_one_by_one_as_they_were_given_and_the_log_keeps_them(t
         await session.close()
         return popped
 
-    assert done(told()) == [*reversed(ALL), None]
+    assert run(told()) == [*reversed(ALL), None]
     with ConversationStore(path) as store:
         assert store.buffer("s") == []
         assert len(store.buffer("s", at=7)) == 6
@@ -173,7 +168,7 @@ def test_a_pop_takes_one_item_of_a_response_and_leaves_the_others() -> None:
         await session.add_items([OTHER, OUTPUT, OTHER_OUTPUT])
         return rest, await session.get_items()
 
-    rest, whole = done(told())
+    rest, whole = run(told())
     assert rest[:3] == [USER, THOUGHT, CALL]
     assert in_any_order(whole) == in_any_order([USER, THOUGHT, CALL, OTHER, OUTPUT, OTHER_OUTPUT])
 
@@ -187,7 +182,7 @@ def test_the_runners_own_rewind_takes_back_what_a_retry_sends_again() -> None:
         await session_persistence.rewind_session_items(session, [OTHER])
         return before, await session.get_items()
 
-    before, after = done(told())
+    before, after = run(told())
     assert before == after == [USER, THOUGHT, CALL, OUTPUT, ANSWER]
 
 
@@ -197,7 +192,7 @@ def test_an_unknown_session_has_no_items_and_is_not_begun_by_reading(tmp_path: P
             await session.clear_session()
             return await session.get_items(), await session.pop_item()
 
-    assert done(told()) == ([], None)
+    assert run(told()) == ([], None)
     with ConversationStore(tmp_path / "store.db") as store:
         assert list(store.conversations()) == []
 
@@ -210,7 +205,7 @@ def test_a_cleared_session_begins_anew() -> None:
         await session.add_items(ALL)
         return empty, await session.get_items()
 
-    assert done(told()) == ([], ALL)
+    assert run(told()) == ([], ALL)
 
 
 @pytest.mark.parametrize("limit", range(-1, len(ALL) + 3))
@@ -219,7 +214,7 @@ def test_a_limit_parts_no_call_from_its_output_nor_reasoning_from_what_it_led_to
         session = await with_items(ALL)
         return await session.get_items(limit)
 
-    found = done(told())
+    found = run(told())
     assert found == (ALL[len(ALL) - len(found) :] if found else [])
     assert len(found) == {-1: 0, 0: 0, 1: 1, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 7}.get(limit, len(ALL))
     assert why_not({"input": [without_own(item) for item in found]}) is None
@@ -237,10 +232,10 @@ def test_a_look_at_the_end_shows_a_waiting_call_without_a_placeholder_and_a_run_
         session = await with_items([USER, THOUGHT, CALL, OTHER, OUTPUT], session_settings=settings)
         return await session.get_items(limit=9), await session.get_items()
 
-    waiting, healed = done(told(None))
+    waiting, healed = run(told(None))
     assert waiting == [USER, THOUGHT, CALL, OTHER, OUTPUT]
     assert sorted(item["call_id"] for item in healed if "output" in item) == ["c1", "c2"]
-    assert done(told(SessionSettings(limit=9)))[0] == healed
+    assert run(told(SessionSettings(limit=9)))[0] == healed
 
 
 def test_the_settings_limit_holds_where_none_is_given() -> None:
@@ -248,8 +243,8 @@ def test_the_settings_limit_holds_where_none_is_given() -> None:
         session = await with_items([USER, ANSWER, PARTS], session_settings=settings)
         return await session.get_items(), await session.get_items(limit=2)
 
-    assert done(told(SessionSettings(limit=1))) == ([PARTS], [ANSWER, PARTS])
-    assert done(told({"limit": 1})) == ([PARTS], [ANSWER, PARTS])
+    assert run(told(SessionSettings(limit=1))) == ([PARTS], [ANSWER, PARTS])
+    assert run(told({"limit": 1})) == ([PARTS], [ANSWER, PARTS])
 
 
 def test_an_equal_answer_under_a_made_up_id_is_another_answer() -> None:
@@ -260,7 +255,7 @@ def test_an_equal_answer_under_a_made_up_id_is_another_answer() -> None:
         await session.add_items([USER, item])
         return len(await session.get_items())
 
-    assert (done(told(made_up)), done(told(ANSWER))) == (4, 3)
+    assert (run(told(made_up)), run(told(ANSWER))) == (4, 3)
 
 
 def test_it_says_where_its_events_come_from() -> None:
@@ -274,12 +269,12 @@ def test_it_says_where_its_events_come_from() -> None:
         await store.close()
         return events
 
-    assert done(told()) == ["turn 7", "turn 7", "turn 8"]
+    assert run(told()) == ["turn 7", "turn 7", "turn 8"]
 
 
 def test_a_store_that_blocks_is_used_from_threads() -> None:
     with ConversationStore(":memory:") as store:
-        assert len(done(with_items_and_read(store))) == len(ALL)
+        assert len(run(with_items_and_read(store))) == len(ALL)
         assert store.version("s") == 7
 
 
@@ -303,6 +298,6 @@ def test_two_that_pop_at_once_take_different_items(tmp_path: Path) -> None:
             await session.close()
         return popped, left
 
-    popped, left = done(told())
+    popped, left = run(told())
     assert left == []
     assert in_any_order(popped) == in_any_order(ALL)

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.judges import anthropic
 from tests.judges.official import library
 from tests.system.adapters.outcomes_pydantic_ai import OUTCOMES
+from tests.system.adapters.staging import check_log, run
 from turnledger import ConversationStore, Record
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
@@ -74,13 +75,6 @@ def conversations() -> Iterator[TurnledgerConversationStore]:
         yield TurnledgerConversationStore(store)
 
 
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
-
-
 def asked(text: str) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(text)])
 
@@ -117,9 +111,8 @@ def test_the_scene_ends_as_the_table_says(scene: str, whose: str, folder: Any) -
 @pytest.mark.parametrize("scene", SCENES)
 def test_after_the_scene_the_log_is_sound_and_its_list_valid(scene: str, folder: Any) -> None:
     played(scene, "turnledger", folder(scene))
+    check_log(folder(scene) / "turnledger.db", CID, "anthropic", anthropic.why_not)
     with ConversationStore(folder(scene) / "turnledger.db") as store:
-        assert anthropic.why_not(store.sendable(CID, provider="anthropic").request or {}) is None
-        assert store.verify().ok
         healed = run(TurnledgerConversationStore(store).load_healed(CID))
         assert run(why_not(healed.messages)) is None
 

@@ -1,8 +1,7 @@
 """An agent of Strands on a store of ours: what spoils a session elsewhere leaves it sound here."""
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from tests.judges import bedrock_converse
 from tests.judges.official import library
 from tests.system.adapters.outcomes_strands import OUTCOMES
+from tests.system.adapters.staging import OURS, check_outcomes, ends_as_told, in_child, run
 from turnledger import ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Strands' own
@@ -25,23 +25,14 @@ from tests.system.adapters.strands_desk import (  # noqa: E402
     AGENT,
     CID,
     LINK,
-    OURS,
     SCENES,
     SESSION,
     calls,
-    in_child,
     result,
     resumed,
     says,
 )
 from turnledger.adapters.strands import TurnledgerRepository, conversation_of  # noqa: E402
-
-
-def run(awaited: Awaitable[Any]) -> Any:
-    async def main() -> Any:
-        return await awaited
-
-    return asyncio.run(main())
 
 
 @pytest.fixture
@@ -60,26 +51,17 @@ def kept(repository: Any, *messages: Any) -> list[Any]:
     return [found.message for found in repository.list_messages(SESSION, AGENT)]
 
 
-@pytest.mark.parametrize(("scene", "whose"), OUTCOMES)
-def test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log(
-    scene: str, whose: str, tmp_path: Path
-) -> None:
-    assert run(SCENES[scene](whose, tmp_path)) == OUTCOMES[scene, whose]
-    if whose == OURS:
-        with ConversationStore(tmp_path / "desk.db") as store:
-            report = store.verify()
-            assert report.ok, report
-            sent = store.sendable(CID, provider="bedrock-converse").request
-            assert bedrock_converse.why_not(sent or {}) is None
+test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
+    SCENES, OUTCOMES, "desk.db", CID, "bedrock-converse", bedrock_converse.why_not
+)
 
 
 def test_every_scene_has_an_outcome_of_both() -> None:
-    assert {scene for scene, _ in OUTCOMES} == set(SCENES)
-    assert len(OUTCOMES) == 2 * len(SCENES)
+    check_outcomes(OUTCOMES, SCENES)
 
 
 def test_what_a_paused_run_holds_is_delivered_once_on_the_answer_of_another_process(tmp_path: Path) -> None:
-    assert in_child("paused", OURS, tmp_path) == 0
+    assert in_child("strands_desk", "paused", OURS, tmp_path) == 0
     with ConversationStore(tmp_path / "desk.db") as store:
         assert [held.payload for held in store.held(CID)] == [LINK["payload"]]
         assert not any(m.get("toolArtifacts") for m in store.wire(CID))
