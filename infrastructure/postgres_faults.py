@@ -54,7 +54,7 @@ def unreachable(error: Exception, place: str) -> TurnledgerError:
     """The error for a connection that could not be made, or was lost and not made again in time."""
     text = _first_line(error)
     if isinstance(error, errors.InvalidCatalogName) or ("database" in text and "does not exist" in text):
-        return StoreNotFound(f"there is no such database: {place} ({text}): make it with createdb")
+        return StoreNotFound(f"there is no such database: {place} ({text}): make it first, with createdb")
     if isinstance(error, psycopg.Error) and not is_passing(error):
         return StoreUnreachable(f"{place} lets nobody in ({text}): check user, password and pg_hba.conf")
     return StoreUnreachable(f"{place} cannot be reached ({text}); nothing was recorded, try again")

@@ -37,7 +37,10 @@ def beside(location: object) -> Path:
     """
     path = location.path if isinstance(location, Location) else None
     if path is None:
-        raise InvalidArgument("the store is no file to put read models beside: name one for them")
+        raise InvalidArgument(
+            "the store is no file to put read models beside: name one for them, as read_models(path), "
+            "--read-models FILE or TURNLEDGER_READ_MODELS"
+        )
     return path.with_name((path.stem if path.suffix in SUFFIXES else path.name) + "-read.db")
 
 

@@ -40,7 +40,9 @@ expected_version_option: Decorator = click.option(
 read_models_option: Decorator = click.option(
     "--read-models",
     metavar="FILE",
-    help="The file of the read models.  [default: beside the store, chats-read.db for chats.db]",
+    envvar="TURNLEDGER_READ_MODELS",
+    help="The file of the read models; or set TURNLEDGER_READ_MODELS.  [default: beside the store's file, "
+    "chats-read.db for chats.db]",
 )
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
