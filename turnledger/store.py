@@ -338,8 +338,8 @@ class ConversationStore:
         """Lets a conversation begin anew: its buffer is empty, and no call of before is known any more.
 
         A late result of such a call is dropped, until a turn declares its id again. Records of before are not
-        shown any more. Entry numbers go on; what is held or in an open take stays, as it belongs to executions.
-        With nothing to forget nothing is recorded. `expected_records` is as in `append`. Raises
+        shown any more. Entry numbers go on; what is held or in an open take stays, since it belongs to
+        executions. With nothing to forget nothing is recorded. `expected_records` is as in `append`. Raises
         `ConversationNotFound`, `IdempotencyConflict` and `VersionConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
