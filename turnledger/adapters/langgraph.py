@@ -43,6 +43,7 @@ with extra("langgraph"):
         entry_of,
         plain,
         repaired,
+        usable_id,
         with_ids,
     )
 
@@ -189,22 +190,23 @@ def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
     return {
         entry.metadata["tool_call_id"]: as_message(entry)
         for entry in entries
-        if entry.role == "tool" and not entry.metadata.get("healed")
+        if entry.role == "tool" and entry.metadata.get("tool_call_id") and not entry.metadata.get("healed")
     }
 
 
 def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:
-    """The turn, with an id of its own for each call whose id was used before: models reuse ids."""
+    """The turn, with an id of its own for each call that has none or one used before: models reuse ids."""
     declared = {call["id"] for earlier in before for call in calls_of(earlier)}
-    renamed: dict[str, str] = {}
+    own: list[str] = []
     for call in calls_of(message):
-        number, given = 1, call["id"]
-        while (own := given if number == 1 else f"{given}-{number}") in declared:
+        given = name = usable_id(call)
+        number = 1
+        while name in declared:
             number += 1
-        declared.add(own)
-        if own != given:
-            renamed[given] = own
-    found: BaseMessage = with_ids(message, renamed)
+            name = f"{given}-{number}"
+        declared.add(name)
+        own.append(name)
+    found: BaseMessage = with_ids(message, own)
     return found
 
 

@@ -125,6 +125,59 @@ def track_now(parcel: int = 1) -> str:
     return "depot"
 
 
+@tool("photo", response_format="content_and_artifact")  # type: ignore[untyped-decorator]
+def photo(parcel: int = 1) -> tuple[str, bytes]:
+    """How a parcel looks."""
+    return "taken", b"\x89PNG\xff"
+
+
+def asked(store: ConversationStore, *turns: Any, thread: str = THREAD, **more: Any) -> Any:
+    """The model of one run of an agent over a store, which was sent what its `sent` holds."""
+    model = Told(turns=[AIMessage(turn) if isinstance(turn, str) else turn for turn in turns], sent=[])
+    middleware = [TurnledgerMiddleware(store)]
+    agent = create_agent(model, [track_now, photo, label_now], middleware=middleware, **more)
+    agent.invoke({"messages": [("user", "Where?")]}, {"configurable": {"thread_id": thread}})
+    return model
+
+
+@tool("label", response_format="content_and_artifact")  # type: ignore[untyped-decorator]
+def label_now(parcel: int = 1) -> tuple[str, dict[str, int]]:
+    """Makes a label."""
+    if parcel < 0:
+        raise KeyboardInterrupt
+    return "made", {"of": parcel}
+
+
+def test_bytes_that_a_tool_made_are_delivered_as_base64_text_and_the_result_is_kept() -> None:
+    with ConversationStore(":memory:") as store:
+        asked(store, calls("photo"), "There")
+        [artifact] = store.wire(THREAD)[-1]["toolArtifacts"]
+        assert artifact["payload"] == {"artifact": "iVBOR/8="}
+        assert shape(asked(store, "Bye").sent[-1]) == ["u", "c:photo", "r:photo taken", "a", "u"]
+
+
+@pytest.mark.parametrize("ids", [["c", "c"], ["", ""], [None, "c"]])
+def test_two_calls_of_one_message_have_each_an_id_of_its_own_and_its_result(ids: list[Any]) -> None:
+    turn = AIMessage(
+        [
+            {"type": "tool_use", "id": one, "name": name, "input": {}}
+            for one, name in zip(ids, "ab", strict=True)
+        ],
+        tool_calls=[
+            {"id": one, "name": name, "args": {}} for one, name in zip(ids, ("track", "photo"), strict=True)
+        ],
+    )
+    with ConversationStore(":memory:") as store:
+        asked(store, turn, "There")
+        sent = asked(store, "Bye").sent[-1]
+        assert shape(sent) == ["u", "c:track", "c:photo", "r:track depot", "r:photo taken", "a", "u"]
+        assert [block["id"] for block in sent[1].content] == [call["id"] for call in sent[1].tool_calls]
+        assert len({call["id"] for call in sent[1].tool_calls}) == 2
+        assert [m.get("tool_call_id") for m in store.sendable(THREAD).messages if m["role"] == "tool"] == [
+            call["id"] for call in sent[1].tool_calls
+        ]
+
+
 def test_a_run_without_a_thread_is_told_to_name_one() -> None:
     with ConversationStore(":memory:") as store:
         agent = create_agent(
