@@ -182,7 +182,8 @@ def repaired(messages: Sequence[BaseMessage], results: Mapping[str, BaseMessage]
         message = messages[int(told["content"])]
         ids = [call["tool_call_id"] for call in told.get("tool_calls", ())]
         if len(ids) < len(calls_of(message)):
-            left = [call for call in calls_of(message) if call["id"] in ids and not ids.remove(call["id"])]
+            by_id = {call_id(call["id"]): call for call in reversed(calls_of(message))}  # the first of an id
+            left = [by_id[one] for one in ids]
             message = message.model_copy(update={"tool_calls": left, "invalid_tool_calls": []})
         found.append(message)
     return found

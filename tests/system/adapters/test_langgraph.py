@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ from tests.system.adapters.langgraph_shop import (  # noqa: E402
     shape,
     track,
 )
+from turnledger.adapters.langchain import TurnledgerHistory  # noqa: E402
 from turnledger.adapters.langgraph import TurnledgerMiddleware, import_thread  # noqa: E402
 from turnledger.adapters.langgraph_messages import as_messages, entry_of, repaired  # noqa: E402
 
@@ -178,6 +180,61 @@ def test_two_calls_of_one_message_have_each_an_id_of_its_own_and_its_result(ids:
         ]
 
 
+def test_the_first_run_over_a_conversation_of_another_origin_begins_with_it() -> None:
+    agent = create_agent(Told(turns=[AIMessage("There")]), [track_now], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Where?")]}, CONFIG)
+    with ConversationStore(":memory:") as store:
+        import_thread(store, agent, CONFIG, "imported")
+        store.append("plain", [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}])
+        TurnledgerHistory("history", store).add_messages(
+            [HumanMessage("Hi", id="1"), AIMessage("Ho", id="2")]
+        )
+        asked(store, "There", thread="first")
+        store.fork("first", at=store.version("first"), into="forked")
+        for thread in ("imported", "plain", "history", "forked"):
+            assert shape(asked(store, "Bye", thread=thread).sent[-1]) == ["u", "a", "u"]
+            assert shape(asked(store, "Bye", thread=thread).sent[-1]) == ["u", "a", "u", "a", "u"]
+            assert len(store.buffer(thread)) == 6
+
+
+def test_a_thread_that_was_imported_and_goes_on_with_its_checkpointer_is_not_recorded_twice() -> None:
+    saver = InMemorySaver()
+    agent = create_agent(Told(turns=[AIMessage("There")]), [track_now], checkpointer=saver)
+    agent.invoke({"messages": [("user", "Where?")]}, CONFIG)
+    with ConversationStore(":memory:") as store:
+        import_thread(store, agent, CONFIG)
+        assert shape(asked(store, "Bye", checkpointer=saver).sent[-1]) == ["u", "a", "u"]
+        assert [m["content"] for m in store.buffer(THREAD)] == ["Where?", "There", "Where?", "Bye"]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["log", "checkpointer"])
+def test_what_a_run_made_that_ended_without_an_answer_is_on_no_answer_of_another_run(saver: Any) -> None:
+    with ConversationStore(":memory:") as store:
+        with pytest.raises(KeyboardInterrupt):
+            asked(store, calls("label", parcel=7), calls("label", ids=["c2"], parcel=-1), checkpointer=saver)
+        asked(store, "Bye", checkpointer=saver)
+        assert not any(message.get("toolArtifacts") for message in store.wire(THREAD))
+        assert [held.payload for held in store.held(THREAD)] == [{"of": 7}]
+        asked(store, calls("label", parcel=8), "There", checkpointer=saver)
+        assert [a["payload"] for a in store.wire(THREAD)[-1]["toolArtifacts"]] == [{"of": 8}]
+
+
+def test_runs_at_once_on_one_thread_have_each_its_own_artifacts_on_its_answer() -> None:
+    with ConversationStore(":memory:") as store:
+        threads = [
+            Thread(target=asked, args=(store, calls("label", ids=[f"c{n}"], parcel=n), f"{n}"))
+            for n in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        shown = {m["content"]: m["toolArtifacts"] for m in store.wire(THREAD) if m.get("toolArtifacts")}
+        assert {name: [a["payload"] for a in made] for name, made in shown.items()} == {
+            f"{n}": [{"of": n}] for n in range(3)
+        }
+
+
 def test_a_run_without_a_thread_is_told_to_name_one() -> None:
     with ConversationStore(":memory:") as store:
         agent = create_agent(
@@ -260,6 +317,13 @@ def test_a_list_is_repaired_with_the_results_that_the_log_has() -> None:
         "r:label Tool call was interrupted; no result.",
         "u",
     ]
+
+
+def test_of_calls_that_share_an_id_or_have_none_a_list_that_was_given_keeps_the_first() -> None:
+    given = [HumanMessage("a"), calls("track", "label", "photo", ids=[" c", "c", ""])]
+    found = repaired([*given, ToolMessage("depot", tool_call_id="c"), ToolMessage("x", tool_call_id="")], {})
+    assert [call["name"] for call in found[1].tool_calls] == ["track"]
+    assert [message.content for message in found[2:]] == ["depot"]
 
 
 def test_a_thread_is_imported_with_what_was_removed_from_its_state_and_again_only_what_is_new() -> None:
