@@ -10,11 +10,11 @@ next.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnledger.adapters.extras import extra
-from turnledger.adapters.langgraph_messages import HEALED, KEPT, MADE, as_messages, entry_of, repaired
+from turnledger.adapters.langgraph_messages import HEALED, MADE, as_messages, entry_of, ids_of, repaired
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument
 from turnledger.domain.identifiers import checked_id
 from turnledger.projections.buffer import Entry
@@ -22,7 +22,7 @@ from turnledger.store import ConversationStore
 
 with extra("langchain"):
     from langchain_core.chat_history import BaseChatMessageHistory
-    from langchain_core.messages import BaseMessage, RemoveMessage
+    from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
 
 
 class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]
@@ -52,10 +52,12 @@ class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Appends messages, all or none; one whose id is there already, and what was only made for a reading,
-        is left out. Raises `InvalidArgument` for a `RemoveMessage`, and what `append` raises."""
+        is left out. What LangChain reads as a message (a text, a pair, a map) is one. Raises
+        `InvalidArgument` for what is none and for a `RemoveMessage`, and what `append` raises."""
+        messages = _as_messages(messages)
         if any(isinstance(message, RemoveMessage) for message in messages):
             raise InvalidArgument("a history takes no RemoveMessage: retract the entry, or clear the history")
-        known = _ids(self._entries()) if any(message.id for message in messages) else set()
+        known = ids_of(self._entries()) if any(message.id for message in messages) else set()
         given = [message for message in messages if message.id is None or message.id not in known]
         made = (HEALED, MADE)
         entries = [entry_of(one) for one in given if not (one.id or "").startswith(made)]
@@ -76,7 +78,11 @@ class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]
             return []
 
 
-def _ids(entries: Iterable[Entry]) -> set[Any]:
-    """The ids of the messages that are there."""
-    kept = (entry.metadata.get(KEPT) for entry in entries)
-    return {whole["data"].get("id") for whole in kept if whole} - {None}
+def _as_messages(given: Any) -> list[BaseMessage]:
+    """What was given, as LangChain reads it."""
+    if isinstance(given, str | bytes | Mapping | BaseMessage):
+        raise InvalidArgument(f"a history takes a list of messages, not a {type(given).__name__}")
+    try:
+        return list(convert_to_messages(list(given)))
+    except (TypeError, ValueError, KeyError, NotImplementedError) as error:
+        raise InvalidArgument(f"a history takes messages only: {error}") from error

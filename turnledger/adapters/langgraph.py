@@ -15,9 +15,9 @@ What a tool gives beside its content (`ToolMessage.artifact`) is held, and deliv
 """
 
 from asyncio import to_thread
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, NotRequired
 from uuid import uuid4
 
 from turnledger.adapters.extras import extra
@@ -29,7 +29,7 @@ from turnledger.store import ConversationStore
 
 with extra("langgraph"):
     from langchain.agents.middleware import AgentMiddleware
-    from langchain.agents.middleware.types import ModelRequest, ModelResponse
+    from langchain.agents.middleware.types import AgentState, ModelRequest, ModelResponse, PrivateStateAttr
     from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
     from langgraph.config import get_config
     from langgraph.graph.message import REMOVE_ALL_MESSAGES
@@ -41,13 +41,21 @@ with extra("langgraph"):
         as_messages,
         calls_of,
         entry_of,
+        ids_of,
         plain,
         repaired,
+        usable_id,
         with_ids,
     )
 
-EXECUTION = "langgraph"
+EXECUTION, EXECUTION_KEY = "langgraph", "turnledger_execution"
 SEEN = "langgraph.message"
+
+
+class TurnledgerState(AgentState):  # type: ignore[misc]
+    """The agent's state with the execution of its run: a checkpoint has it for who resumes the run."""
+
+    turnledger_execution: NotRequired[Annotated[str, PrivateStateAttr]]  # type: ignore[valid-type]
 
 
 class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
@@ -55,6 +63,8 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
 
     Put it last among the middleware: then it records what the model is really sent and says.
     """
+
+    state_schema = TurnledgerState
 
     def __init__(self, store: ConversationStore, conversation_id: str | None = None) -> None:
         super().__init__()
@@ -64,28 +74,32 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         self._lock = Lock()
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Records the input, and gives the run its list: the state's, mended, or, without one, the log's."""
+        """Records the input, and gives the run an execution of its own and its list.
+
+        That is the state's, mended, or, where the state does not carry what was said, the log's.
+        """
+        begun = {EXECUTION_KEY: f"{EXECUTION}-{uuid4().hex}"}
         messages, conversation = list(state["messages"]), self._conversation()
         carries = self._is_known(conversation, messages)
-        self._mirror(conversation, messages)
+        self._mirror(conversation, messages, begun)
         entries = self._entries(conversation)
         wanted = repaired(messages if carries else as_messages(entries), _results(entries))
         if wanted == messages:
-            return None
-        return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *wanted]}
+            return begun
+        return {**begun, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *wanted]}
 
     def wrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
         """Records what is new, mends the list, and records the turn before anything acts on it."""
         response = handler(self._asked(request))
-        return self._said(request.messages, response)
+        return self._said(request, response)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Records the result as soon as there is one; a call that the log has the result of is not made."""
         known = self._known_result(request.tool_call["id"])
-        return known or self._done(handler(request))
+        return known or self._done(request, handler(request))
 
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        self._mirror(self._conversation(), state["messages"])
+        self._mirror(self._conversation(), state["messages"], state)
         return None
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -93,32 +107,32 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
 
     async def awrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
         response = await handler(await to_thread(self._asked, request))
-        return await to_thread(self._said, request.messages, response)
+        return await to_thread(self._said, request, response)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         known = await to_thread(self._known_result, request.tool_call["id"])
-        return known or await to_thread(self._done, await handler(request))
+        return known or await to_thread(self._done, request, await handler(request))
 
     async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         return await to_thread(self.after_agent, state, runtime)
 
     def _asked(self, request: ModelRequest) -> ModelRequest:
         conversation = self._conversation()
-        self._mirror(conversation, request.messages)
+        self._mirror(conversation, request.messages, request.state)
         wanted = repaired(request.messages, _results(self._entries(conversation)))
         return request.override(messages=wanted)
 
-    def _said(self, before: Sequence[BaseMessage], response: Any) -> Any:
+    def _said(self, request: ModelRequest, response: Any) -> Any:
         if isinstance(response, AIMessage):
             response = ModelResponse(result=[response])
         result = getattr(response, "model_response", response).result
-        result[:] = [_with_own_ids(message, before) for message in result]
-        self._mirror(self._conversation(), result)
+        result[:] = [_with_own_ids(message, request.messages) for message in result]
+        self._mirror(self._conversation(), result, request.state)
         return response
 
-    def _done(self, result: Any) -> Any:
+    def _done(self, request: Any, result: Any) -> Any:
         if isinstance(result, ToolMessage):
-            self._mirror(self._conversation(), [result])
+            self._mirror(self._conversation(), [result], request.state)
         return result
 
     def _known_result(self, call_id: str) -> BaseMessage | None:
@@ -142,46 +156,55 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
             return []
 
     def _is_known(self, conversation: str, messages: Sequence[BaseMessage]) -> bool:
-        """Whether the state carries what was said before: a message of it was seen, or none was."""
-        seen = self._ids(conversation)
-        return not seen or any(message.id in seen for message in messages)
+        """Whether the state carries what was said before: a message of it is known, or nothing was said.
+
+        A conversation that was forked, imported or written by another client was never mirrored from here.
+        """
+        known = self._ids(conversation)
+        return any(message.id in known for message in messages) or not self._entries(conversation)
 
     def _ids(self, conversation: str) -> set[str]:
-        """The ids of all messages that were mirrored, read on from where the last reading ended."""
+        """The ids of all messages that were mirrored, read on from where the last reading ended.
+
+        At first those of the entries too, which came from a fork, an import or a history.
+        """
         version, ids = self._seen.get(conversation, (0, set()))
         try:
             found = self.store.records(conversation, SEEN, after=version)
         except ConversationNotFound:
             return set()
+        if not version:
+            ids |= ids_of(self._entries(conversation))
         ids |= {str(record.key) for record in found}
         self._seen[conversation] = (found[-1].version if found else version), ids
         return ids
 
-    def _mirror(self, conversation: str, messages: Sequence[BaseMessage]) -> None:
-        """Appends what was not seen yet, in order, each once; an answer takes what is held along."""
+    def _mirror(self, conversation: str, messages: Sequence[BaseMessage], state: Mapping[str, Any]) -> None:
+        """Appends what was not seen yet, in order, each once; an answer takes what its run held along."""
+        execution = state.get(EXECUTION_KEY, EXECUTION)
         with self._lock:
             seen = self._ids(conversation)
             for message in messages:
                 message.id = message.id or uuid4().hex
                 if message.id not in seen and not message.id.startswith((HEALED, MADE)):
-                    self._append(conversation, message)
+                    self._append(conversation, execution, message)
                     seen.add(message.id)
 
-    def _append(self, conversation: str, message: BaseMessage) -> None:
+    def _append(self, conversation: str, execution: str, message: BaseMessage) -> None:
         entry = entry_of(message)
         keyed: Any = {"records": [Record(SEEN, message.id, None)], "idempotency_key": f"{SEEN}/{message.id}"}
         if isinstance(message, AIMessage) and not calls_of(message):
-            self.store.write_back(conversation, EXECUTION, entry, **keyed)
+            self.store.write_back(conversation, execution, entry, **keyed)
             return
         if isinstance(message, ToolMessage) and message.artifact is not None:
-            self._hold(conversation, message)
-        self.store.append(conversation, entry, execution_id=EXECUTION, **keyed)
+            self._hold(conversation, execution, message)
+        self.store.append(conversation, entry, execution_id=execution, **keyed)
 
-    def _hold(self, conversation: str, message: ToolMessage) -> None:
+    def _hold(self, conversation: str, execution: str, message: ToolMessage) -> None:
         artifact = plain(message)["data"]["artifact"]
         payload = artifact if isinstance(artifact, dict) else {"artifact": artifact}
         held = {"type": message.name or "tool", "payload": payload, "tool_call_id": message.tool_call_id}
-        self.store.hold(conversation, EXECUTION, [held], idempotency_key=f"{SEEN}/{message.id}/hold")
+        self.store.hold(conversation, execution, [held], idempotency_key=f"{SEEN}/{message.id}/hold")
 
 
 def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
@@ -189,22 +212,23 @@ def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
     return {
         entry.metadata["tool_call_id"]: as_message(entry)
         for entry in entries
-        if entry.role == "tool" and not entry.metadata.get("healed")
+        if entry.role == "tool" and entry.metadata.get("tool_call_id") and not entry.metadata.get("healed")
     }
 
 
 def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:
-    """The turn, with an id of its own for each call whose id was used before: models reuse ids."""
+    """The turn, with an id of its own for each call that has none or one used before: models reuse ids."""
     declared = {call["id"] for earlier in before for call in calls_of(earlier)}
-    renamed: dict[str, str] = {}
+    own: list[str] = []
     for call in calls_of(message):
-        number, given = 1, call["id"]
-        while (own := given if number == 1 else f"{given}-{number}") in declared:
+        given = name = usable_id(call)
+        number = 1
+        while name in declared:
             number += 1
-        declared.add(own)
-        if own != given:
-            renamed[given] = own
-    found: BaseMessage = with_ids(message, renamed)
+            name = f"{given}-{number}"
+        declared.add(name)
+        own.append(name)
+    found: BaseMessage = with_ids(message, own)
     return found
 
 

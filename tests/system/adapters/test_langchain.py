@@ -19,6 +19,7 @@ for _name in ("langchain", "langchain_community.chat_message_histories", "langgr
 from langchain_core.chat_history import BaseChatMessageHistory  # noqa: E402
 from langchain_core.messages import (  # noqa: E402
     AIMessage,
+    FunctionMessage,
     HumanMessage,
     RemoveMessage,
     SystemMessage,
@@ -157,6 +158,73 @@ def test_what_is_no_message_to_keep_is_refused() -> None:
     history = TurnledgerHistory("s")
     with pytest.raises(InvalidArgument):
         history.add_messages([RemoveMessage(id="h1")])
+    for given in (
+        ["a", None],
+        [7],
+        [{"a": 1}],
+        [("nobody", "a")],
+        "a",
+        HumanMessage("a"),
+        {"role": "user"},
+        7,
+    ):
+        with pytest.raises(InvalidArgument):
+            history.add_messages(given)  # type: ignore[arg-type]
+    assert history.messages == []
     with pytest.raises(InvalidId):
         TurnledgerHistory("")
+    history.close()
+
+
+def test_what_langchain_reads_as_a_message_is_one() -> None:
+    history = with_messages(["a", ("ai", "b"), {"role": "user", "content": "c"}])
+    assert [(m.type, m.content) for m in history.messages] == [("human", "a"), ("ai", "b"), ("human", "c")]
+    history.close()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        FunctionMessage(name="f", content="x"),
+        ToolMessage("x", tool_call_id=""),
+        ToolMessage("x", tool_call_id=" "),
+        AIMessage("", tool_calls=[{**CALL, "id": ""}]),
+        AIMessage("", tool_calls=[{**CALL, "id": None}] * 2),
+    ],
+)
+def test_no_message_keeps_a_conversation_from_being_read(odd: Any) -> None:
+    history = with_messages([HumanMessage("q"), odd, odd, HumanMessage("r")])
+    found = history.messages
+    assert (found[0], found[-1]) == (HumanMessage("q"), HumanMessage("r"))
+    declared = [call["id"] for message in found for call in getattr(message, "tool_calls", ())]
+    assert all(declared)
+    assert len(set(declared)) == len(declared)
+    assert [message.tool_call_id for message in found if isinstance(message, ToolMessage)] == declared
+    history.close()
+
+
+def _circle() -> list[Any]:
+    circle: list[Any] = [b"\xff"]
+    circle.append(circle)
+    return circle
+
+
+class Mute:
+    def __repr__(self) -> str:
+        raise RuntimeError("mute")
+
+
+@pytest.mark.parametrize(
+    ("artifact", "kept"),
+    [
+        (b"\x89PNG\xfb\xff", "iVBOR/v/"),
+        ({"image": bytearray(b"\xff"), b"\xff": [memoryview(b"\xff")]}, {"image": "/w==", "/w==": ["/w=="]}),
+        (_circle(), ["/w==", "..."]),
+        (Mute(), "<Unserializable Mute object>"),
+    ],
+)
+def test_an_artifact_of_whatever_kind_is_kept_in_the_words_of_json(artifact: Any, kept: Any) -> None:
+    history = with_messages([*ALL[:2], AIMessage("", tool_calls=[CALL])])
+    history.add_messages([ToolMessage("x", tool_call_id="c1", artifact=artifact)])
+    assert history.messages[-1].artifact == kept
     history.close()

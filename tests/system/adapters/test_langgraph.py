@@ -2,6 +2,8 @@
 
 import inspect
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,7 @@ from tests.system.adapters.langgraph_shop import (  # noqa: E402
     shape,
     track,
 )
+from turnledger.adapters.langchain import TurnledgerHistory  # noqa: E402
 from turnledger.adapters.langgraph import TurnledgerMiddleware, import_thread  # noqa: E402
 from turnledger.adapters.langgraph_messages import as_messages, entry_of, repaired  # noqa: E402
 
@@ -103,6 +106,114 @@ def test_the_synchronous_agent_is_recorded_too_and_goes_on_from_the_log_in_anoth
 def track_now(parcel: int = 1) -> str:
     """Where a parcel is."""
     return "depot"
+
+
+@tool("photo", response_format="content_and_artifact")  # type: ignore[untyped-decorator]
+def photo(parcel: int = 1) -> tuple[str, bytes]:
+    """How a parcel looks."""
+    return "taken", b"\x89PNG\xff"
+
+
+def asked(store: ConversationStore, *turns: Any, thread: str = THREAD, **more: Any) -> Any:
+    """The model of one run of an agent over a store, which was sent what its `sent` holds."""
+    model = Told(turns=[AIMessage(turn) if isinstance(turn, str) else turn for turn in turns], sent=[])
+    middleware = [TurnledgerMiddleware(store)]
+    agent = create_agent(model, [track_now, photo, label_now], middleware=middleware, **more)
+    agent.invoke({"messages": [("user", "Where?")]}, {"configurable": {"thread_id": thread}})
+    return model
+
+
+@tool("label", response_format="content_and_artifact")  # type: ignore[untyped-decorator]
+def label_now(parcel: int = 1) -> tuple[str, dict[str, int]]:
+    """Makes a label."""
+    if parcel < 0:
+        raise KeyboardInterrupt
+    return "made", {"of": parcel}
+
+
+def test_bytes_that_a_tool_made_are_delivered_as_base64_text_and_the_result_is_kept() -> None:
+    with ConversationStore(":memory:") as store:
+        asked(store, calls("photo"), "There")
+        [artifact] = store.wire(THREAD)[-1]["toolArtifacts"]
+        assert artifact["payload"] == {"artifact": "iVBOR/8="}
+        assert shape(asked(store, "Bye").sent[-1]) == ["u", "c:photo", "r:photo taken", "a", "u"]
+
+
+@pytest.mark.parametrize("ids", [["c", "c"], ["", ""], [None, "c"]])
+def test_two_calls_of_one_message_have_each_an_id_of_its_own_and_its_result(ids: list[Any]) -> None:
+    turn = AIMessage(
+        [
+            {"type": "tool_use", "id": one, "name": name, "input": {}}
+            for one, name in zip(ids, "ab", strict=True)
+        ],
+        tool_calls=[
+            {"id": one, "name": name, "args": {}} for one, name in zip(ids, ("track", "photo"), strict=True)
+        ],
+    )
+    with ConversationStore(":memory:") as store:
+        asked(store, turn, "There")
+        sent = asked(store, "Bye").sent[-1]
+        assert shape(sent) == ["u", "c:track", "c:photo", "r:track depot", "r:photo taken", "a", "u"]
+        assert [block["id"] for block in sent[1].content] == [call["id"] for call in sent[1].tool_calls]
+        assert len({call["id"] for call in sent[1].tool_calls}) == 2
+        assert [m.get("tool_call_id") for m in store.sendable(THREAD).messages if m["role"] == "tool"] == [
+            call["id"] for call in sent[1].tool_calls
+        ]
+
+
+def test_the_first_run_over_a_conversation_of_another_origin_begins_with_it() -> None:
+    agent = create_agent(Told(turns=[AIMessage("There")]), [track_now], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Where?")]}, CONFIG)
+    with ConversationStore(":memory:") as store:
+        import_thread(store, agent, CONFIG, "imported")
+        store.append("plain", [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}])
+        TurnledgerHistory("history", store).add_messages(
+            [HumanMessage("Hi", id="1"), AIMessage("Ho", id="2")]
+        )
+        asked(store, "There", thread="first")
+        store.fork("first", at=store.version("first"), into="forked")
+        for thread in ("imported", "plain", "history", "forked"):
+            assert shape(asked(store, "Bye", thread=thread).sent[-1]) == ["u", "a", "u"]
+            assert shape(asked(store, "Bye", thread=thread).sent[-1]) == ["u", "a", "u", "a", "u"]
+            assert len(store.buffer(thread)) == 6
+
+
+def test_a_thread_that_was_imported_and_goes_on_with_its_checkpointer_is_not_recorded_twice() -> None:
+    saver = InMemorySaver()
+    agent = create_agent(Told(turns=[AIMessage("There")]), [track_now], checkpointer=saver)
+    agent.invoke({"messages": [("user", "Where?")]}, CONFIG)
+    with ConversationStore(":memory:") as store:
+        import_thread(store, agent, CONFIG)
+        assert shape(asked(store, "Bye", checkpointer=saver).sent[-1]) == ["u", "a", "u"]
+        assert [m["content"] for m in store.buffer(THREAD)] == ["Where?", "There", "Where?", "Bye"]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["log", "checkpointer"])
+def test_what_a_run_made_that_ended_without_an_answer_is_on_no_answer_of_another_run(saver: Any) -> None:
+    with ConversationStore(":memory:") as store:
+        with pytest.raises(KeyboardInterrupt):
+            asked(store, calls("label", parcel=7), calls("label", ids=["c2"], parcel=-1), checkpointer=saver)
+        asked(store, "Bye", checkpointer=saver)
+        assert not any(message.get("toolArtifacts") for message in store.wire(THREAD))
+        assert [held.payload for held in store.held(THREAD)] == [{"of": 7}]
+        asked(store, calls("label", parcel=8), "There", checkpointer=saver)
+        assert [a["payload"] for a in store.wire(THREAD)[-1]["toolArtifacts"]] == [{"of": 8}]
+
+
+def test_runs_at_once_on_one_thread_have_each_its_own_artifacts_on_its_answer() -> None:
+    with ConversationStore(":memory:") as store:
+        threads = [
+            Thread(target=asked, args=(store, calls("label", ids=[f"c{n}"], parcel=n), f"{n}"))
+            for n in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        shown = {m["content"]: m["toolArtifacts"] for m in store.wire(THREAD) if m.get("toolArtifacts")}
+        assert {name: [a["payload"] for a in made] for name, made in shown.items()} == {
+            f"{n}": [{"of": n}] for n in range(3)
+        }
 
 
 def test_a_run_without_a_thread_is_told_to_name_one() -> None:
@@ -187,6 +298,13 @@ def test_a_list_is_repaired_with_the_results_that_the_log_has() -> None:
         "r:label Tool call was interrupted; no result.",
         "u",
     ]
+
+
+def test_of_calls_that_share_an_id_or_have_none_a_list_that_was_given_keeps_the_first() -> None:
+    given = [HumanMessage("a"), calls("track", "label", "photo", ids=[" c", "c", ""])]
+    found = repaired([*given, ToolMessage("depot", tool_call_id="c"), ToolMessage("x", tool_call_id="")], {})
+    assert [call["name"] for call in found[1].tool_calls] == ["track"]
+    assert [message.content for message in found[2:]] == ["depot"]
 
 
 def test_a_thread_is_imported_with_what_was_removed_from_its_state_and_again_only_what_is_new() -> None:
