@@ -6,7 +6,7 @@ finds them behind brings them on.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -16,10 +16,19 @@ from urllib.parse import quote
 from turnledger.adapters.extras import extra
 from turnledger.adapters.newest import newest_record
 from turnledger.adapters.pydantic_ai_json import Dumped, Line, dumped_record, read_entries, read_record
-from turnledger.adapters.pydantic_ai_view import as_stored, entry_of, healed, last_instructions
+from turnledger.adapters.pydantic_ai_view import (
+    FROM_KEY,
+    Places,
+    as_stored,
+    entry_of,
+    healed,
+    last_instructions,
+    told_by,
+)
 from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
 from turnledger.domain.events import RecordKept
 from turnledger.domain.records import Record
+from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
 
 with extra("pydantic-ai"):
@@ -159,24 +168,44 @@ class Conversations:
     def _step(self, state: _State, conversation_id: str, head_id: str | None, new: Line) -> _Step:
         """From what the messages tell to the history up to a head. Raises `KeyError` for an unknown one."""
         extends = new and new[0][1]["parent_id"] == state.viewed and new[-1][0] == head_id
-        gone, come, instructions = list[int](), new, state.instructions
+        left, come, instructions = Line(), new, state.instructions
         if not extends and (new or head_id != state.viewed):
             told = self.line(state.viewed, near=conversation_id)
             line = self.line(head_id, near=conversation_id, found=dict(new))
             shared = _shared(told, line)
-            gone = self._beyond(conversation_id, {entry_id for entry_id, _ in told[shared:]})
-            come = line[shared:]
+            left, come = told[shared:], line[shared:]
             instructions = last_instructions(value["message"] for _, value in line[:shared])
-        messages = [(entry_id, value["message"]) for entry_id, value in come]
-        now = last_instructions((message for _, message in messages), instructions)
-        return _Step(gone, as_stored(messages, instructions), now)
+        gone, messages = self._changed(conversation_id, left, come, instructions)
+        now = last_instructions((value["message"] for _, value in come), instructions)
+        return _Step(gone, messages, now)
 
-    def _beyond(self, conversation_id: str, left: set[str]) -> list[int]:
-        """The numbers of the buffer's entries that tell entries which were left, the last first."""
-        if not left:
+    def _changed(
+        self, conversation_id: str, left: Line, come: Line, instructions: str | None
+    ) -> tuple[list[int], list[Dumped]]:
+        """What leaves the buffer, the last first, and what comes; what stands there already does neither."""
+        messages = as_stored([(entry_id, value["message"]) for entry_id, value in come], instructions)
+        foreign = [one for one in come if not one[1]["message"].get("run_id")]  # the rest is of a run: new
+        if not left and not foreign:
+            return [], messages
+        buffer = self._buffer(conversation_id)
+        told_there = {number: entry_id for number, (entry_id, _) in told_by(buffer, _live(left)).items()}
+        told_now = told_by(buffer, _live(foreign))
+        standing = {number: where for number, where in told_now.items() if _is_alone(messages, where)}
+        ids = {entry_id for entry_id, _ in left}
+        gone = [
+            one.number
+            for one in reversed(buffer)
+            if one.number not in standing
+            and (entry_of(one.metadata) in ids or one.number in told_there or one.number in told_now)
+        ]
+        kept = [message for message in messages if not _is_told(message, standing.values())]
+        return gone, kept
+
+    def _buffer(self, conversation_id: str) -> list[Entry]:
+        try:
+            return self.store.entries(conversation_id)
+        except ConversationNotFound:
             return []
-        buffer = self.store.entries(conversation_id)
-        return [one.number for one in reversed(buffer) if entry_of(one.metadata) in left]
 
     def delete(self, conversation_id: str, expected_revision: str) -> None:
         state = self._state(conversation_id)
@@ -190,8 +219,7 @@ class Conversations:
     def healed(self, conversation_id: str) -> list[Any]:
         self._follow(conversation_id)
         line = self.line(self._state(conversation_id).viewed, near=conversation_id)
-        messages = {entry.id: entry.message for entry in read_entries(line)}
-        return healed(self.store.buffer(conversation_id), messages)
+        return healed(self._buffer(conversation_id), _live(line))
 
     def line(
         self,
@@ -278,6 +306,21 @@ def _is_last_word(messages: Sequence[Dumped]) -> bool:
     turn = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     answered = {message.get("tool_call_id") for message in messages}
     return turn is not None and all(c["tool_call_id"] in answered for c in turn.get("tool_calls", ()))
+
+
+def _live(line: Line) -> dict[str, Any]:
+    """The library's messages of entries, by id."""
+    return {entry.id: entry.message for entry in read_entries(line)} if line else {}
+
+
+def _is_alone(messages: Sequence[Dumped], where: Places) -> bool:
+    """Whether a message that would come says these parts and no others."""
+    return any(_is_told(message, [where]) for message in messages)
+
+
+def _is_told(message: Dumped, standing: Iterable[Places]) -> bool:
+    made_of = message["metadata"][FROM_KEY]
+    return (made_of["id"], tuple(made_of["parts"])) in standing
 
 
 def _at_head(state: _State, step: _Step) -> _State:

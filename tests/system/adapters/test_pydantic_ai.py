@@ -499,6 +499,86 @@ def test_what_was_compacted_stays_out_and_its_summary_is_sent(
     assert [m["content"] for m in conversations.store.buffer(CID)][-2:] == ["5", "6"]
 
 
+CALL = {"tool_call_id": "call-9", "name": "track", "arguments": {"parcel": 7}}
+FOREIGN: dict[str, list[dict[str, Any]]] = {
+    "a user's": [{"role": "user", "content": "FOREIGN"}],
+    "an assistant's": [{"role": "assistant", "content": "FOREIGN"}],
+    "the system's": [{"role": "system", "content": "FOREIGN"}],
+    "two of one role": [{"role": "user", "content": text} for text in ("FOREIGN", "FOREIGN too")],
+    "a call and its result": [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        {"role": "tool", "content": "FOREIGN", "tool_call_id": "call-9"},
+    ],
+    "a call without its result": [
+        {"role": "assistant", "content": "FOREIGN", "tool_calls": [CALL]},
+        {"role": "user", "content": "Well?"},
+    ],
+}
+
+
+async def saved_at_the_end(shop: Shop, prompt: str) -> None:
+    """A run whose result is saved, in which the library may have merged neighbours."""
+    result = await shop.agent.run(prompt, conversation=await shop.conversation())
+    await shop.conversations.save(result)
+
+
+def texts(messages: list[ModelMessage]) -> list[Any]:
+    parts = (part for message in messages for part in message.parts)
+    return [getattr(part, "content", None) for part in parts]
+
+
+@pytest.mark.parametrize("ask", [Shop.ask, saved_at_the_end])
+@pytest.mark.parametrize("before", [[asked("1"), says("2")], [asked("1")]], ids=["turn", "prompt"])
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+def test_what_came_from_outside_is_there_once_however_often_it_goes_on(
+    conversations: TurnledgerConversationStore, foreign: list[Any], before: list[Any], ask: Any
+) -> None:
+    run(saved(conversations, *before))
+    store = conversations.store
+    store.append(CID, foreign)
+    told = len(store.buffer(CID))
+    for turn in range(3):
+        shop = Shop(conversations, says(f"answer {turn}"))
+        run(ask(shop, f"prompt {turn}"))
+        assert [texts(shop.sent[-1]).count(text) for text in ("FOREIGN", "1")] == [1, 1]
+        assert run(why_not(shop.sent[-1])) is None
+    found = [m["content"] for m in store.buffer(CID)]
+    assert len(found) == told + 6 + 1, "its instructions are told once too"
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("ask", [Shop.ask, saved_at_the_end])
+def test_a_summary_is_there_once_however_often_it_goes_on(
+    conversations: TurnledgerConversationStore, ask: Any
+) -> None:
+    run(saved(conversations, asked("1"), says("2"), asked("3"), says("4")))
+    for first in (5, 7):
+        summary = {"role": "user", "content": f"before {first}"}
+        conversations.store.compact(CID, keep_last=2, summary=summary)
+        for turn in range(2):
+            shop = Shop(conversations, says(f"answer {turn}"))
+            run(ask(shop, f"prompt {turn}"))
+            sent = texts(shop.sent[-1])
+            assert [text for text in sent if text.startswith("before")] == [f"before {first}"]
+            assert len(sent) == 4 + 2 * turn
+
+
+def test_a_branch_before_what_came_from_outside_leaves_it_and_back_brings_it(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    run(saved(conversations, asked("1"), says("2")))
+    conversations.store.append(CID, {"role": "user", "content": "FOREIGN"})
+    begun = run(conversations.load_healed(CID))
+    run(conversations.save(begun))
+    branch = run(conversations.branch(CID, at=2, expected_revision=begun.revision))
+    assert [m["content"] for m in conversations.store.buffer(CID)] == ["1", "2"]
+    [tip] = run(conversations.read_record(CID)).branches
+    run(conversations.branch(CID, from_entry=tip, expected_revision=branch.revision))
+    assert [m["content"] for m in conversations.store.buffer(CID)] == ["1", "2", "FOREIGN"]
+    assert texts(run(conversations.load_healed(CID)).messages) == ["1", "2", "FOREIGN"]
+
+
 def any_message(random: Random) -> ModelMessage:
     """A message of any kind; calls and results share few ids."""
     number = random.randrange(1, 4)
