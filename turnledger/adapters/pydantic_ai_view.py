@@ -3,9 +3,9 @@
 What the store appends of an entry names the entry and the parts that it was made of, so that the way back
 needs no second rendering: the parts themselves, in the order and with the ids that MEM-5 gives them.
 
-What came into the buffer by another way (a summary, a message of the core's, a placeholder) is a part with the
-time of its entry there. By that, its kind and its text it is known again when it is saved, also as a part of a
-message that the library merged: it is told by an entry of the library's then, and stands in the buffer once.
+What came into the buffer by another way (a summary, a message of the core's, a placeholder) is a part with
+the time of its entry there. By that, its kind and its text it is known again when it is saved, also in a
+message that the library merged: an entry of the library's tells it then, and the buffer has it once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -158,7 +158,7 @@ def _say(found: list[_Said], source: str | None, message: ModelMessage, parts: d
 
 
 def _put_in(item: Item, names: Mapping[str, str], entry: Entry | None) -> ModelMessage:
-    """What no entry of the library's holds, as a message: a placeholder, a summary, what the core appended."""
+    """What no entry of the library's holds, as a message: a placeholder, a summary, one of the core's."""
     at = {} if entry is None else {"timestamp": entry.time}
     if item.role == "assistant":
         said = [TextPart(item.text)] if item.text or not item.calls else []

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
+from time import sleep
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 
 library("pydantic_ai")
 
+import anyio  # noqa: E402
 from pydantic_ai import BinaryContent, Conversation, DeferredToolRequests  # noqa: E402
 from pydantic_ai.conversation_store import (  # noqa: E402
     ConversationConflict,
@@ -48,6 +50,7 @@ from tests.system.adapters.pydantic_ai_judge import why_not  # noqa: E402
 from tests.system.adapters.pydantic_ai_scenes import SCENES  # noqa: E402
 from tests.system.adapters.pydantic_ai_shop import CID, Shop, calls, says, shape  # noqa: E402
 from turnledger.adapters.pydantic_ai import TurnledgerConversationStore  # noqa: E402
+from turnledger.adapters.threads import in_thread  # noqa: E402
 
 SIGNATURES = {
     "read_record": "(self, conversation_id: str) -> ConversationRecord | None",
@@ -147,6 +150,64 @@ def test_it_works_on_trio_too() -> None:
         assert len(await conversations.list_conversations()) == 1
 
     library("trio").run(main)
+
+
+@pytest.mark.parametrize("how", ["a task", "a timeout", "a scope of anyio"])
+def test_a_save_that_has_begun_is_ended_before_a_cancellation_goes_on(how: str) -> None:
+    """Whichever way: asyncio's own, twice, or anyio's."""
+    ended: list[str] = []
+
+    def slow() -> None:
+        sleep(0.2)
+        ended.append("call")
+
+    async def main() -> None:
+        begun = asyncio.create_task(cancelled())
+        await asyncio.sleep(0.05)
+        for _ in range(2 if how == "a task" else 0):
+            begun.cancel()
+            await asyncio.sleep(0.01)
+        await asyncio.wait([begun])
+        assert begun.cancelled() == (how == "a task")
+        assert ended == ["call", "cancellation"]
+
+    async def cancelled() -> None:
+        try:
+            if how == "a scope of anyio":
+                with anyio.move_on_after(0.05):
+                    await in_thread(slow)
+                    await anyio.sleep(9)
+            else:
+                async with asyncio.timeout(0.05 if how == "a timeout" else None):
+                    await in_thread(slow)
+        except TimeoutError:
+            pass
+        finally:
+            ended.append("cancellation")
+
+    asyncio.run(main())
+
+
+def test_what_a_call_in_a_thread_raises_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(in_thread(lambda: 1 / 0))
+
+
+def test_a_save_cancelled_in_mid_write_conflicts_with_nobody(tmp_path: Path) -> None:
+    async def main() -> None:
+        conversations = TurnledgerConversationStore(tmp_path / "s.db")
+        for turn in range(12):
+            found = await conversations.load(CID) or Conversation(conversation_id=CID)
+            found.messages.append(asked(f"{turn}"))
+            save = asyncio.create_task(conversations.save(found))
+            await asyncio.sleep(0.001 * (turn % 6))
+            save.cancel()
+            await asyncio.wait([save])
+            assert save.cancelled() or save.exception() is None
+        await saved(conversations, asked("last"))
+        await conversations.close()
+
+    asyncio.run(main())
 
 
 def test_a_record_comes_back_as_it_was_written(conversations: TurnledgerConversationStore) -> None:
