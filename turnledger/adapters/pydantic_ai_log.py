@@ -25,9 +25,17 @@ from turnledger.adapters.pydantic_ai_view import (
     last_instructions,
     told_by,
 )
-from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
-from turnledger.domain.events import RecordKept
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    EntryNotFound,
+    InvalidArgument,
+    InvalidId,
+    VersionConflict,
+)
+from turnledger.domain.events import ConversationCleared, ConversationForked, RecordKept
+from turnledger.domain.identifiers import checked_id
 from turnledger.domain.records import Record
+from turnledger.domain.values import scrubbed
 from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
 
@@ -52,12 +60,14 @@ def scope_index(scope: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _State:
     """What a conversation's newest record says at a version; `viewed` is the entry up to which it is told in
-    messages, `instructions` those told last."""
+    messages, `instructions` those told last. `is_its_own` is False for what a fork of the core's has from its
+    source."""
 
     version: int = 0
     record: Dumped | None = None
     viewed: str | None = None
     instructions: str | None = None
+    is_its_own: bool = True
 
     def of(self, key: str) -> Any:
         return self.record[key] if self.record else None
@@ -109,20 +119,50 @@ class Conversations:
             version = self.store.version(conversation_id)
         except ConversationNotFound:
             return _State()
+        return self._state_at(conversation_id, version) or _State(version)
+
+    def _state_at(self, conversation_id: str, version: int) -> _State | None:
+        """None where nothing was saved until then, or all was cleared since."""
         found = newest_record(self.store, conversation_id, version, RECORD)
-        return _State(version, **found.record) if found else _State(version)
+        if found is not None:
+            return _State(version, **found.record)
+        return self._carried(conversation_id, version)
+
+    def _carried(self, conversation_id: str, version: int) -> _State | None:
+        """What a fork of the core's, in which nothing was saved yet, has from its source: it is one of the
+        library's too, at the head that its source had there."""
+        first = self._fork(conversation_id)
+        if first is None:
+            return None
+        events = self.store.events(conversation_id, to=version)
+        if any(isinstance(event, ConversationCleared) for event in events):
+            return None
+        state = self._state_at(first.source_id, first.source_version)
+        if state is None or state.record is None:
+            return None
+        head = state.record["head_id"]
+        places = {"conversation_id": conversation_id, "forked_from": first.source_id, "forked_at": head}
+        record = {**state.record, **places, "branches": []}
+        return replace(state, version=version, record=record, is_its_own=False)
+
+    def _fork(self, conversation_id: str) -> ConversationForked | None:
+        """What a fork of the core's began with."""
+        first = next(iter(self.store.events(conversation_id, to=1)), None)
+        return first if isinstance(first, ConversationForked) else None
 
     def write(self, record: ConversationRecord, new: Line, expected_revision: str | None) -> None:
         conversation_id, state = record.conversation_id, self._state(record.conversation_id)
         if state.of("revision") != expected_revision:
             raise ConversationConflict(conversation_id)
+        if record.scope is not None and scrubbed(record.scope) != record.scope:
+            raise InvalidArgument(f"the scope holds what no UTF-8 text can: {record.scope!a:.100}")
         if record.forked_from and record.head_id:
             self._places.setdefault(record.head_id, record.forked_from)
         try:
             step = self._step(state, conversation_id, record.head_id, new)
         except KeyError:
             raise ConversationConflict(conversation_id) from None
-        if record.scope is not None and state.of("scope") != record.scope:
+        if record.scope is not None and not (state.is_its_own and state.of("scope") == record.scope):
             index = scope_index(record.scope)
             self.store.append(index, [], records=[Record(MEMBER, conversation_id, None)])
         kept = [Record(ENTRY, entry_id, value) for entry_id, value in new]
@@ -216,6 +256,10 @@ class Conversations:
         except VersionConflict:
             raise ConversationConflict(conversation_id) from None
 
+    def begun(self, conversation_id: str) -> list[Any]:
+        """The healed messages of a conversation in which the library saved nothing yet."""
+        return [] if self._state(conversation_id).record else self.healed(conversation_id)
+
     def healed(self, conversation_id: str) -> list[Any]:
         self._follow(conversation_id)
         line = self.line(self._state(conversation_id).viewed, near=conversation_id)
@@ -248,6 +292,10 @@ class Conversations:
 
         With `limit` the newest are enough, if this one is among them.
         """
+        try:
+            checked_id("key", entry_id)
+        except InvalidId:  # nothing is kept under it
+            raise KeyError(entry_id) from None
         for conversation_id in self._candidates(entry_id, near):
             entries = self._entries_in(conversation_id, entry_id, limit)
             if entry_id in entries:
@@ -272,6 +320,9 @@ class Conversations:
         state = self._state(conversation_id)
         if state.version and state.record is None:  # cleared: the log has it
             found = [event.record for event in self._records_ever(conversation_id, RECORD)]
+            fork = self._fork(conversation_id)
+            if not found and fork is not None:
+                return fork.source_id
             state = _State(state.version, **found[-1]) if found else state
         forked_from: str | None = state.of("forked_from")
         return forked_from

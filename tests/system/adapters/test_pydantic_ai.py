@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.judges import anthropic
 from tests.judges.official import library
 from tests.system.adapters.outcomes_pydantic_ai import OUTCOMES
-from turnledger import ConversationStore, Record
+from turnledger import ConversationStore, InvalidArgument, Record
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 
@@ -327,6 +327,15 @@ def test_a_scope_lists_the_last_saved_first_up_to_a_limit(conversations: Turnled
     assert len(run(conversations.list_conversations())) == 4
 
 
+def test_a_scope_that_could_not_be_listed_is_refused(conversations: TurnledgerConversationStore) -> None:
+    with pytest.raises(InvalidArgument, match="scope"):
+        run(conversations.save(Conversation(conversation_id=CID, messages=[asked("1")]), scope="\ud800"))
+    assert run(conversations.list_conversations()) == []
+    for scope in ("", " ", "x" * 500, "日本", "a\x00b"):
+        run(saved(conversations, asked("Hello"), cid=f"c{len(scope)}{scope[:1]!a}", scope=scope))
+        assert len(run(conversations.list_conversations(scope=scope))) == 1
+
+
 def test_conversations_of_others_in_the_store_are_none_of_the_library_s(
     conversations: TurnledgerConversationStore,
 ) -> None:
@@ -444,8 +453,9 @@ def test_an_entry_is_found_by_its_id_in_another_process(tmp_path: Path) -> None:
     entries = run(one.load_entries(CID))
     other = TurnledgerConversationStore(tmp_path / "s.db")
     assert run(other.read_entry(entries[0].id)) == entries[0]
-    with pytest.raises(LookupError):
-        run(other.read_entry("unknown"))
+    for unknown in ("unknown", "", " ", "x" * 300, "\ud800", "a\x00b"):
+        with pytest.raises(KeyError):
+            run(other.read_entry(unknown))
 
 
 def test_the_last_messages_alone_can_be_loaded_and_saved_behind(
@@ -638,6 +648,111 @@ def test_a_branch_before_what_came_from_outside_leaves_it_and_back_brings_it(
     run(conversations.branch(CID, from_entry=tip, expected_revision=branch.revision))
     assert [m["content"] for m in conversations.store.buffer(CID)] == ["1", "2", "FOREIGN"]
     assert texts(run(conversations.load_healed(CID)).messages) == ["1", "2", "FOREIGN"]
+
+
+@pytest.mark.parametrize("ask", [Shop.ask, saved_at_the_end])
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+def test_a_conversation_that_the_core_made_goes_on_healed(
+    conversations: TurnledgerConversationStore, foreign: list[Any], ask: Any
+) -> None:
+    store = conversations.store
+    store.append(CID, [{"role": "user", "content": "Hello"}, *foreign])
+    told = len(store.buffer(CID))
+    for turn in range(3):
+        shop = Shop(conversations, says(f"answer {turn}"))
+        run(ask(shop, f"prompt {turn}"))
+        assert texts(shop.sent[-1]).count("FOREIGN") == 1
+        assert run(why_not(shop.sent[-1])) is None
+    assert len(store.buffer(CID)) == told + 6 + 1, "its instructions are told once too"
+    assert len(run(conversations.load(CID)).messages) >= 6
+
+
+def test_a_conversation_that_the_core_made_is_in_no_scope(conversations: TurnledgerConversationStore) -> None:
+    conversations.store.append(CID, {"role": "user", "content": "Hi"})
+    assert run(conversations.load_healed(CID, scope="ann")) is None
+    conversations.store.clear(CID)
+    assert run(conversations.load_healed(CID)) is None
+
+
+def forked(conversations: TurnledgerConversationStore, at: int | None = None) -> Conversation:
+    """A fork of the core's, as it is loaded."""
+    store = conversations.store
+    store.fork(CID, at=store.version(CID) if at is None else at, into="fork")
+    found: Conversation = run(conversations.load("fork"))
+    return found
+
+
+def test_a_fork_of_the_core_s_goes_on_and_shares_the_entries(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    begun = run(saved(conversations, asked("1"), says("2"), scope="ann"))
+    at = conversations.store.version(CID)
+    run(saved(conversations, asked("3")))
+    assert forked(conversations, at).messages == begun.messages
+    assert run(conversations.load_healed("fork", scope="ann")).messages == begun.messages
+    went_on = run(saved(conversations, asked("4"), cid="fork"))
+    assert texts(went_on.messages) == ["1", "2", "4"]
+    assert [m["content"] for m in conversations.store.buffer("fork")] == ["1", "2", "4"]
+    assert len(conversations.store.records("fork", "pydantic-ai.entry")) == 1, "its own alone"
+    listed = run(conversations.list_conversations(scope="ann"))
+    assert [(one.conversation_id, one.forked_from) for one in listed] == [("fork", CID), (CID, None)]
+
+
+def test_a_fork_of_the_core_s_has_what_came_from_outside_once(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    run(saved(conversations, asked("1"), says("2")))
+    conversations.store.append(CID, {"role": "user", "content": "FOREIGN"})
+    run(Shop(conversations, says("Yes")).ask("prompt"))
+    forked(conversations)
+    conversations.store.fork("fork", at=conversations.store.version("fork"), into="fork of it")
+    healed = run(conversations.load_healed("fork of it"))
+    assert healed.messages == run(conversations.load_healed(CID)).messages
+    healed.messages.append(asked("3"))
+    run(conversations.save(healed))
+    told = [m["content"] for m in conversations.store.buffer("fork of it")]
+    assert told == [m["content"] for m in conversations.store.buffer(CID)] + ["3"]
+
+
+@pytest.mark.parametrize("event", range(1, 20))
+def test_a_fork_of_the_core_s_at_any_event_goes_on(
+    conversations: TurnledgerConversationStore, event: int
+) -> None:
+    run(branched(conversations))
+    store = conversations.store
+    if event > store.version(CID):
+        return
+    store.fork(CID, at=event, into="fork")
+    told = [m["content"] for m in store.buffer("fork")]
+    found = run(conversations.load_healed("fork")) or Conversation(conversation_id="fork")
+    found.messages.append(asked("end"))
+    run(conversations.save(found))
+    after = [m["content"] for m in store.buffer("fork")]
+    assert texts(run(conversations.load_healed("fork")).messages) == after
+    assert after[-1] == "end"
+    assert [text for text in told if text not in after] in ([], ["3", "4"], ["4"], ["3"]), (told, after)
+
+
+def test_a_deleted_fork_of_the_core_s_stays_deleted(conversations: TurnledgerConversationStore) -> None:
+    run(saved(conversations, asked("1")))
+    forked(conversations)
+    run(conversations.delete("fork"))
+    assert run(conversations.load("fork")) is None
+    assert run(conversations.load_healed("fork")) is None
+    assert texts(run(saved(conversations, asked("2"), cid="fork")).messages) == ["2"]
+
+
+def test_a_fork_of_the_core_s_outlives_its_source_and_a_fork_of_it_both(tmp_path: Path) -> None:
+    one = TurnledgerConversationStore(tmp_path / "s.db")
+    begun = run(saved(one, asked("1"), says("2")))
+    forked(one)
+    run(one.fork("fork", new_conversation_id="fork of it"))
+    run(one.delete(CID))
+    other = TurnledgerConversationStore(tmp_path / "s.db")
+    assert run(other.load("fork")).messages == begun.messages
+    run(other.delete("fork"))
+    last = TurnledgerConversationStore(tmp_path / "s.db")
+    assert run(last.load("fork of it")).messages == begun.messages
 
 
 def any_message(random: Random) -> ModelMessage:
