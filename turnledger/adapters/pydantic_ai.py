@@ -91,8 +91,14 @@ class TurnledgerConversationStore(PydanticAIConversationStore):  # type: ignore[
         What to go on with after a crash: the library refuses a prompt behind a call without a result. Saved,
         what was put in is stored too, and a result that comes late takes its place in `sendable`. Calls that
         wait for an answer are closed as well: to answer them, `load`.
+
+        A conversation that has messages and was never saved by the library, as the core makes one, begins
+        with these; not where a scope is asked for, as it has none.
         """
         loaded = await self.load(conversation_id, scope=scope)
+        if loaded is None and scope is None:
+            messages = await in_thread(self._log.begun, conversation_id)
+            return Conversation(conversation_id=conversation_id, messages=messages) if messages else None
         if loaded is not None:
             loaded.messages = await in_thread(self._log.healed, conversation_id)
             loaded.deferred_tool_requests = None

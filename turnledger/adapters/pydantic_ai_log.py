@@ -6,7 +6,7 @@ finds them behind brings them on.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -16,10 +16,27 @@ from urllib.parse import quote
 from turnledger.adapters.extras import extra
 from turnledger.adapters.newest import newest_record
 from turnledger.adapters.pydantic_ai_json import Dumped, Line, dumped_record, read_entries, read_record
-from turnledger.adapters.pydantic_ai_view import as_stored, entry_of, healed, last_instructions
-from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
-from turnledger.domain.events import RecordKept
+from turnledger.adapters.pydantic_ai_view import (
+    FROM_KEY,
+    Places,
+    as_stored,
+    entry_of,
+    healed,
+    last_instructions,
+    told_by,
+)
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    EntryNotFound,
+    InvalidArgument,
+    InvalidId,
+    VersionConflict,
+)
+from turnledger.domain.events import ConversationCleared, ConversationForked, RecordKept
+from turnledger.domain.identifiers import checked_id
 from turnledger.domain.records import Record
+from turnledger.domain.values import scrubbed
+from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
 
 with extra("pydantic-ai"):
@@ -43,12 +60,14 @@ def scope_index(scope: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _State:
     """What a conversation's newest record says at a version; `viewed` is the entry up to which it is told in
-    messages, `instructions` those told last."""
+    messages, `instructions` those told last. `is_its_own` is False for what a fork of the core's has from its
+    source."""
 
     version: int = 0
     record: Dumped | None = None
     viewed: str | None = None
     instructions: str | None = None
+    is_its_own: bool = True
 
     def of(self, key: str) -> Any:
         return self.record[key] if self.record else None
@@ -100,20 +119,50 @@ class Conversations:
             version = self.store.version(conversation_id)
         except ConversationNotFound:
             return _State()
+        return self._state_at(conversation_id, version) or _State(version)
+
+    def _state_at(self, conversation_id: str, version: int) -> _State | None:
+        """None where nothing was saved until then, or all was cleared since."""
         found = newest_record(self.store, conversation_id, version, RECORD)
-        return _State(version, **found.record) if found else _State(version)
+        if found is not None:
+            return _State(version, **found.record)
+        return self._carried(conversation_id, version)
+
+    def _carried(self, conversation_id: str, version: int) -> _State | None:
+        """What a fork of the core's, in which nothing was saved yet, has from its source: it is one of the
+        library's too, at the head that its source had there."""
+        first = self._fork(conversation_id)
+        if first is None:
+            return None
+        events = self.store.events(conversation_id, to=version)
+        if any(isinstance(event, ConversationCleared) for event in events):
+            return None
+        state = self._state_at(first.source_id, first.source_version)
+        if state is None or state.record is None:
+            return None
+        head = state.record["head_id"]
+        places = {"conversation_id": conversation_id, "forked_from": first.source_id, "forked_at": head}
+        record = {**state.record, **places, "branches": []}
+        return replace(state, version=version, record=record, is_its_own=False)
+
+    def _fork(self, conversation_id: str) -> ConversationForked | None:
+        """What a fork of the core's began with."""
+        first = next(iter(self.store.events(conversation_id, to=1)), None)
+        return first if isinstance(first, ConversationForked) else None
 
     def write(self, record: ConversationRecord, new: Line, expected_revision: str | None) -> None:
         conversation_id, state = record.conversation_id, self._state(record.conversation_id)
         if state.of("revision") != expected_revision:
             raise ConversationConflict(conversation_id)
+        if record.scope is not None and scrubbed(record.scope) != record.scope:
+            raise InvalidArgument(f"the scope holds what no UTF-8 text can: {record.scope!a:.100}")
         if record.forked_from and record.head_id:
             self._places.setdefault(record.head_id, record.forked_from)
         try:
             step = self._step(state, conversation_id, record.head_id, new)
         except KeyError:
             raise ConversationConflict(conversation_id) from None
-        if record.scope is not None and state.of("scope") != record.scope:
+        if record.scope is not None and not (state.is_its_own and state.of("scope") == record.scope):
             index = scope_index(record.scope)
             self.store.append(index, [], records=[Record(MEMBER, conversation_id, None)])
         kept = [Record(ENTRY, entry_id, value) for entry_id, value in new]
@@ -159,24 +208,44 @@ class Conversations:
     def _step(self, state: _State, conversation_id: str, head_id: str | None, new: Line) -> _Step:
         """From what the messages tell to the history up to a head. Raises `KeyError` for an unknown one."""
         extends = new and new[0][1]["parent_id"] == state.viewed and new[-1][0] == head_id
-        gone, come, instructions = list[int](), new, state.instructions
+        left, come, instructions = Line(), new, state.instructions
         if not extends and (new or head_id != state.viewed):
             told = self.line(state.viewed, near=conversation_id)
             line = self.line(head_id, near=conversation_id, found=dict(new))
             shared = _shared(told, line)
-            gone = self._beyond(conversation_id, {entry_id for entry_id, _ in told[shared:]})
-            come = line[shared:]
+            left, come = told[shared:], line[shared:]
             instructions = last_instructions(value["message"] for _, value in line[:shared])
-        messages = [(entry_id, value["message"]) for entry_id, value in come]
-        now = last_instructions((message for _, message in messages), instructions)
-        return _Step(gone, as_stored(messages, instructions), now)
+        gone, messages = self._changed(conversation_id, left, come, instructions)
+        now = last_instructions((value["message"] for _, value in come), instructions)
+        return _Step(gone, messages, now)
 
-    def _beyond(self, conversation_id: str, left: set[str]) -> list[int]:
-        """The numbers of the buffer's entries that tell entries which were left, the last first."""
-        if not left:
+    def _changed(
+        self, conversation_id: str, left: Line, come: Line, instructions: str | None
+    ) -> tuple[list[int], list[Dumped]]:
+        """What leaves the buffer, the last first, and what comes; what stands there already does neither."""
+        messages = as_stored([(entry_id, value["message"]) for entry_id, value in come], instructions)
+        foreign = [one for one in come if not one[1]["message"].get("run_id")]  # the rest is of a run: new
+        if not left and not foreign:
+            return [], messages
+        buffer = self._buffer(conversation_id)
+        told_there = {number: entry_id for number, (entry_id, _) in told_by(buffer, _live(left)).items()}
+        told_now = told_by(buffer, _live(foreign))
+        standing = {number: where for number, where in told_now.items() if _is_alone(messages, where)}
+        ids = {entry_id for entry_id, _ in left}
+        gone = [
+            one.number
+            for one in reversed(buffer)
+            if one.number not in standing
+            and (entry_of(one.metadata) in ids or one.number in told_there or one.number in told_now)
+        ]
+        kept = [message for message in messages if not _is_told(message, standing.values())]
+        return gone, kept
+
+    def _buffer(self, conversation_id: str) -> list[Entry]:
+        try:
+            return self.store.entries(conversation_id)
+        except ConversationNotFound:
             return []
-        buffer = self.store.entries(conversation_id)
-        return [one.number for one in reversed(buffer) if entry_of(one.metadata) in left]
 
     def delete(self, conversation_id: str, expected_revision: str) -> None:
         state = self._state(conversation_id)
@@ -187,11 +256,14 @@ class Conversations:
         except VersionConflict:
             raise ConversationConflict(conversation_id) from None
 
+    def begun(self, conversation_id: str) -> list[Any]:
+        """The healed messages of a conversation in which the library saved nothing yet."""
+        return [] if self._state(conversation_id).record else self.healed(conversation_id)
+
     def healed(self, conversation_id: str) -> list[Any]:
         self._follow(conversation_id)
         line = self.line(self._state(conversation_id).viewed, near=conversation_id)
-        messages = {entry.id: entry.message for entry in read_entries(line)}
-        return healed(self.store.buffer(conversation_id), messages)
+        return healed(self._buffer(conversation_id), _live(line))
 
     def line(
         self,
@@ -220,6 +292,10 @@ class Conversations:
 
         With `limit` the newest are enough, if this one is among them.
         """
+        try:
+            checked_id("key", entry_id)
+        except InvalidId:  # nothing is kept under it
+            raise KeyError(entry_id) from None
         for conversation_id in self._candidates(entry_id, near):
             entries = self._entries_in(conversation_id, entry_id, limit)
             if entry_id in entries:
@@ -244,6 +320,9 @@ class Conversations:
         state = self._state(conversation_id)
         if state.version and state.record is None:  # cleared: the log has it
             found = [event.record for event in self._records_ever(conversation_id, RECORD)]
+            fork = self._fork(conversation_id)
+            if not found and fork is not None:
+                return fork.source_id
             state = _State(state.version, **found[-1]) if found else state
         forked_from: str | None = state.of("forked_from")
         return forked_from
@@ -278,6 +357,21 @@ def _is_last_word(messages: Sequence[Dumped]) -> bool:
     turn = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     answered = {message.get("tool_call_id") for message in messages}
     return turn is not None and all(c["tool_call_id"] in answered for c in turn.get("tool_calls", ()))
+
+
+def _live(line: Line) -> dict[str, Any]:
+    """The library's messages of entries, by id."""
+    return {entry.id: entry.message for entry in read_entries(line)} if line else {}
+
+
+def _is_alone(messages: Sequence[Dumped], where: Places) -> bool:
+    """Whether a message that would come says these parts and no others."""
+    return any(_is_told(message, [where]) for message in messages)
+
+
+def _is_told(message: Dumped, standing: Iterable[Places]) -> bool:
+    made_of = message["metadata"][FROM_KEY]
+    return (made_of["id"], tuple(made_of["parts"])) in standing
 
 
 def _at_head(state: _State, step: _Step) -> _State:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
+from time import sleep
 from typing import Any
 
 import pytest
@@ -17,12 +18,13 @@ from tests.judges import anthropic
 from tests.judges.official import library
 from tests.system.adapters.outcomes_pydantic_ai import OUTCOMES
 from tests.system.adapters.staging import check_log, run
-from turnledger import ConversationStore, Record
+from turnledger import ConversationStore, InvalidArgument, Record
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 
 library("pydantic_ai")
 
+import anyio  # noqa: E402
 from pydantic_ai import BinaryContent, Conversation, DeferredToolRequests  # noqa: E402
 from pydantic_ai.conversation_store import (  # noqa: E402
     ConversationConflict,
@@ -49,6 +51,7 @@ from tests.system.adapters.pydantic_ai_judge import why_not  # noqa: E402
 from tests.system.adapters.pydantic_ai_scenes import SCENES  # noqa: E402
 from tests.system.adapters.pydantic_ai_shop import CID, Shop, calls, says, shape  # noqa: E402
 from turnledger.adapters.pydantic_ai import TurnledgerConversationStore  # noqa: E402
+from turnledger.adapters.threads import in_thread  # noqa: E402
 
 SIGNATURES = {
     "read_record": "(self, conversation_id: str) -> ConversationRecord | None",
@@ -140,6 +143,64 @@ def test_it_works_on_trio_too() -> None:
         assert len(await conversations.list_conversations()) == 1
 
     library("trio").run(main)
+
+
+@pytest.mark.parametrize("how", ["a task", "a timeout", "a scope of anyio"])
+def test_a_save_that_has_begun_is_ended_before_a_cancellation_goes_on(how: str) -> None:
+    """Whichever way: asyncio's own, twice, or anyio's."""
+    ended: list[str] = []
+
+    def slow() -> None:
+        sleep(0.2)
+        ended.append("call")
+
+    async def main() -> None:
+        begun = asyncio.create_task(cancelled())
+        await asyncio.sleep(0.05)
+        for _ in range(2 if how == "a task" else 0):
+            begun.cancel()
+            await asyncio.sleep(0.01)
+        await asyncio.wait([begun])
+        assert begun.cancelled() == (how == "a task")
+        assert ended == ["call", "cancellation"]
+
+    async def cancelled() -> None:
+        try:
+            if how == "a scope of anyio":
+                with anyio.move_on_after(0.05):
+                    await in_thread(slow)
+                    await anyio.sleep(9)
+            else:
+                async with asyncio.timeout(0.05 if how == "a timeout" else None):
+                    await in_thread(slow)
+        except TimeoutError:
+            pass
+        finally:
+            ended.append("cancellation")
+
+    asyncio.run(main())
+
+
+def test_what_a_call_in_a_thread_raises_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(in_thread(lambda: 1 / 0))
+
+
+def test_a_save_cancelled_in_mid_write_conflicts_with_nobody(tmp_path: Path) -> None:
+    async def main() -> None:
+        conversations = TurnledgerConversationStore(tmp_path / "s.db")
+        for turn in range(12):
+            found = await conversations.load(CID) or Conversation(conversation_id=CID)
+            found.messages.append(asked(f"{turn}"))
+            save = asyncio.create_task(conversations.save(found))
+            await asyncio.sleep(0.001 * (turn % 6))
+            save.cancel()
+            await asyncio.wait([save])
+            assert save.cancelled() or save.exception() is None
+        await saved(conversations, asked("last"))
+        await conversations.close()
+
+    asyncio.run(main())
 
 
 def test_a_record_comes_back_as_it_was_written(conversations: TurnledgerConversationStore) -> None:
@@ -259,6 +320,15 @@ def test_a_scope_lists_the_last_saved_first_up_to_a_limit(conversations: Turnled
     assert len(run(conversations.list_conversations())) == 4
 
 
+def test_a_scope_that_could_not_be_listed_is_refused(conversations: TurnledgerConversationStore) -> None:
+    with pytest.raises(InvalidArgument, match="scope"):
+        run(conversations.save(Conversation(conversation_id=CID, messages=[asked("1")]), scope="\ud800"))
+    assert run(conversations.list_conversations()) == []
+    for scope in ("", " ", "x" * 500, "日本", "a\x00b"):
+        run(saved(conversations, asked("Hello"), cid=f"c{len(scope)}{scope[:1]!a}", scope=scope))
+        assert len(run(conversations.list_conversations(scope=scope))) == 1
+
+
 def test_conversations_of_others_in_the_store_are_none_of_the_library_s(
     conversations: TurnledgerConversationStore,
 ) -> None:
@@ -376,8 +446,9 @@ def test_an_entry_is_found_by_its_id_in_another_process(tmp_path: Path) -> None:
     entries = run(one.load_entries(CID))
     other = TurnledgerConversationStore(tmp_path / "s.db")
     assert run(other.read_entry(entries[0].id)) == entries[0]
-    with pytest.raises(LookupError):
-        run(other.read_entry("unknown"))
+    for unknown in ("unknown", "", " ", "x" * 300, "\ud800", "a\x00b"):
+        with pytest.raises(KeyError):
+            run(other.read_entry(unknown))
 
 
 def test_the_last_messages_alone_can_be_loaded_and_saved_behind(
@@ -490,6 +561,191 @@ def test_what_was_compacted_stays_out_and_its_summary_is_sent(
     run(Shop(conversations, says("6")).ask("5", found))
     assert shape(run(conversations.load(CID)).messages) == "u u a u a"
     assert [m["content"] for m in conversations.store.buffer(CID)][-2:] == ["5", "6"]
+
+
+CALL = {"tool_call_id": "call-9", "name": "track", "arguments": {"parcel": 7}}
+FOREIGN: dict[str, list[dict[str, Any]]] = {
+    "a user's": [{"role": "user", "content": "FOREIGN"}],
+    "an assistant's": [{"role": "assistant", "content": "FOREIGN"}],
+    "the system's": [{"role": "system", "content": "FOREIGN"}],
+    "two of one role": [{"role": "user", "content": text} for text in ("FOREIGN", "FOREIGN too")],
+    "a call and its result": [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        {"role": "tool", "content": "FOREIGN", "tool_call_id": "call-9"},
+    ],
+    "a call without its result": [
+        {"role": "assistant", "content": "FOREIGN", "tool_calls": [CALL]},
+        {"role": "user", "content": "Well?"},
+    ],
+}
+
+
+async def saved_at_the_end(shop: Shop, prompt: str) -> None:
+    """A run whose result is saved, in which the library may have merged neighbours."""
+    result = await shop.agent.run(prompt, conversation=await shop.conversation())
+    await shop.conversations.save(result)
+
+
+def texts(messages: list[ModelMessage]) -> list[Any]:
+    parts = (part for message in messages for part in message.parts)
+    return [getattr(part, "content", None) for part in parts]
+
+
+@pytest.mark.parametrize("ask", [Shop.ask, saved_at_the_end])
+@pytest.mark.parametrize("before", [[asked("1"), says("2")], [asked("1")]], ids=["turn", "prompt"])
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+def test_what_came_from_outside_is_there_once_however_often_it_goes_on(
+    conversations: TurnledgerConversationStore, foreign: list[Any], before: list[Any], ask: Any
+) -> None:
+    run(saved(conversations, *before))
+    store = conversations.store
+    store.append(CID, foreign)
+    told = len(store.buffer(CID))
+    for turn in range(3):
+        shop = Shop(conversations, says(f"answer {turn}"))
+        run(ask(shop, f"prompt {turn}"))
+        assert [texts(shop.sent[-1]).count(text) for text in ("FOREIGN", "1")] == [1, 1]
+        assert run(why_not(shop.sent[-1])) is None
+    found = [m["content"] for m in store.buffer(CID)]
+    assert len(found) == told + 6 + 1, "its instructions are told once too"
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("ask", [Shop.ask, saved_at_the_end])
+def test_a_summary_is_there_once_however_often_it_goes_on(
+    conversations: TurnledgerConversationStore, ask: Any
+) -> None:
+    run(saved(conversations, asked("1"), says("2"), asked("3"), says("4")))
+    for first in (5, 7):
+        summary = {"role": "user", "content": f"before {first}"}
+        conversations.store.compact(CID, keep_last=2, summary=summary)
+        for turn in range(2):
+            shop = Shop(conversations, says(f"answer {turn}"))
+            run(ask(shop, f"prompt {turn}"))
+            sent = texts(shop.sent[-1])
+            assert [text for text in sent if text.startswith("before")] == [f"before {first}"]
+            assert len(sent) == 4 + 2 * turn
+
+
+def test_a_branch_before_what_came_from_outside_leaves_it_and_back_brings_it(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    run(saved(conversations, asked("1"), says("2")))
+    conversations.store.append(CID, {"role": "user", "content": "FOREIGN"})
+    begun = run(conversations.load_healed(CID))
+    run(conversations.save(begun))
+    branch = run(conversations.branch(CID, at=2, expected_revision=begun.revision))
+    assert [m["content"] for m in conversations.store.buffer(CID)] == ["1", "2"]
+    [tip] = run(conversations.read_record(CID)).branches
+    run(conversations.branch(CID, from_entry=tip, expected_revision=branch.revision))
+    assert [m["content"] for m in conversations.store.buffer(CID)] == ["1", "2", "FOREIGN"]
+    assert texts(run(conversations.load_healed(CID)).messages) == ["1", "2", "FOREIGN"]
+
+
+@pytest.mark.parametrize("ask", [Shop.ask, saved_at_the_end])
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+def test_a_conversation_that_the_core_made_goes_on_healed(
+    conversations: TurnledgerConversationStore, foreign: list[Any], ask: Any
+) -> None:
+    store = conversations.store
+    store.append(CID, [{"role": "user", "content": "Hello"}, *foreign])
+    told = len(store.buffer(CID))
+    for turn in range(3):
+        shop = Shop(conversations, says(f"answer {turn}"))
+        run(ask(shop, f"prompt {turn}"))
+        assert texts(shop.sent[-1]).count("FOREIGN") == 1
+        assert run(why_not(shop.sent[-1])) is None
+    assert len(store.buffer(CID)) == told + 6 + 1, "its instructions are told once too"
+    assert len(run(conversations.load(CID)).messages) >= 6
+
+
+def test_a_conversation_that_the_core_made_is_in_no_scope(conversations: TurnledgerConversationStore) -> None:
+    conversations.store.append(CID, {"role": "user", "content": "Hi"})
+    assert run(conversations.load_healed(CID, scope="ann")) is None
+    conversations.store.clear(CID)
+    assert run(conversations.load_healed(CID)) is None
+
+
+def forked(conversations: TurnledgerConversationStore, at: int | None = None) -> Conversation:
+    """A fork of the core's, as it is loaded."""
+    store = conversations.store
+    store.fork(CID, at=store.version(CID) if at is None else at, into="fork")
+    found: Conversation = run(conversations.load("fork"))
+    return found
+
+
+def test_a_fork_of_the_core_s_goes_on_and_shares_the_entries(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    begun = run(saved(conversations, asked("1"), says("2"), scope="ann"))
+    at = conversations.store.version(CID)
+    run(saved(conversations, asked("3")))
+    assert forked(conversations, at).messages == begun.messages
+    assert run(conversations.load_healed("fork", scope="ann")).messages == begun.messages
+    went_on = run(saved(conversations, asked("4"), cid="fork"))
+    assert texts(went_on.messages) == ["1", "2", "4"]
+    assert [m["content"] for m in conversations.store.buffer("fork")] == ["1", "2", "4"]
+    assert len(conversations.store.records("fork", "pydantic-ai.entry")) == 1, "its own alone"
+    listed = run(conversations.list_conversations(scope="ann"))
+    assert [(one.conversation_id, one.forked_from) for one in listed] == [("fork", CID), (CID, None)]
+
+
+def test_a_fork_of_the_core_s_has_what_came_from_outside_once(
+    conversations: TurnledgerConversationStore,
+) -> None:
+    run(saved(conversations, asked("1"), says("2")))
+    conversations.store.append(CID, {"role": "user", "content": "FOREIGN"})
+    run(Shop(conversations, says("Yes")).ask("prompt"))
+    forked(conversations)
+    conversations.store.fork("fork", at=conversations.store.version("fork"), into="fork of it")
+    healed = run(conversations.load_healed("fork of it"))
+    assert healed.messages == run(conversations.load_healed(CID)).messages
+    healed.messages.append(asked("3"))
+    run(conversations.save(healed))
+    told = [m["content"] for m in conversations.store.buffer("fork of it")]
+    assert told == [m["content"] for m in conversations.store.buffer(CID)] + ["3"]
+
+
+@pytest.mark.parametrize("event", range(1, 20))
+def test_a_fork_of_the_core_s_at_any_event_goes_on(
+    conversations: TurnledgerConversationStore, event: int
+) -> None:
+    run(branched(conversations))
+    store = conversations.store
+    if event > store.version(CID):
+        return
+    store.fork(CID, at=event, into="fork")
+    told = [m["content"] for m in store.buffer("fork")]
+    found = run(conversations.load_healed("fork")) or Conversation(conversation_id="fork")
+    found.messages.append(asked("end"))
+    run(conversations.save(found))
+    after = [m["content"] for m in store.buffer("fork")]
+    assert texts(run(conversations.load_healed("fork")).messages) == after
+    assert after[-1] == "end"
+    assert [text for text in told if text not in after] in ([], ["3", "4"], ["4"], ["3"]), (told, after)
+
+
+def test_a_deleted_fork_of_the_core_s_stays_deleted(conversations: TurnledgerConversationStore) -> None:
+    run(saved(conversations, asked("1")))
+    forked(conversations)
+    run(conversations.delete("fork"))
+    assert run(conversations.load("fork")) is None
+    assert run(conversations.load_healed("fork")) is None
+    assert texts(run(saved(conversations, asked("2"), cid="fork")).messages) == ["2"]
+
+
+def test_a_fork_of_the_core_s_outlives_its_source_and_a_fork_of_it_both(tmp_path: Path) -> None:
+    one = TurnledgerConversationStore(tmp_path / "s.db")
+    begun = run(saved(one, asked("1"), says("2")))
+    forked(one)
+    run(one.fork("fork", new_conversation_id="fork of it"))
+    run(one.delete(CID))
+    other = TurnledgerConversationStore(tmp_path / "s.db")
+    assert run(other.load("fork")).messages == begun.messages
+    run(other.delete("fork"))
+    last = TurnledgerConversationStore(tmp_path / "s.db")
+    assert run(last.load("fork of it")).messages == begun.messages
 
 
 def any_message(random: Random) -> ModelMessage:
