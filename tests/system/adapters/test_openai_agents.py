@@ -118,6 +118,43 @@ def test_items_come_back_as_they_were_given() -> None:
     assert done(told()) == ALL
 
 
+PATCH = {
+    "type": "apply_patch_call",
+    "id": "ap_1",
+    "call_id": "c1",
+    "operation": {"type": "delete_file", "path": "x"},
+    "status": "completed",
+}
+SHELL = {
+    "type": "local_shell_call",
+    "id": "ls_1",
+    "call_id": "c1",
+    "action": {"type": "exec", "command": ["ls"], "env": {}},
+    "status": "completed",
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        (PATCH, {"output": "Error: no such file", "status": "failed", "id": "apo_1"}),
+        (PATCH, {"status": "completed"}),
+        (PATCH, {"output": "", "status": "completed"}),
+        (SHELL, {"output": "a.txt"}),
+        (SHELL, {"output": "a.txt", "status": "completed", "id": "c1"}),
+    ],
+)
+def test_so_do_a_patch_and_a_local_shell_s_command_with_what_they_said(
+    call: dict[str, Any], output: dict[str, Any]
+) -> None:
+    items = [call, {"type": f"{call['type']}_output", "call_id": "c1", **output}]
+
+    async def told() -> Any:
+        return await (await with_items(items)).get_items()
+
+    assert done(told()) == items
+
+
 def test_they_do_in_whatever_pieces_they_were_given() -> None:
     async def told(chance: random.Random) -> Any:
         session, rest = TurnledgerSession("s"), ALL
