@@ -16,7 +16,14 @@ from turnledger.projections.providers.arguments import arguments_json
 from turnledger.projections.providers.keeping import Block, kept_blocks, with_calls_left
 from turnledger.projections.providers.naming import call_ids, fitting_name
 from turnledger.projections.providers.openai_chat import IDS, ROLE_KEY, is_custom, role_of
-from turnledger.projections.providers.openai_items import CALLS, CUSTOM, FUNCTION, RESULTS, SAID_BY_TEXT, type_of
+from turnledger.projections.providers.openai_items import (
+    CALLS,
+    CUSTOM,
+    FUNCTION,
+    RESULTS,
+    SAID_BY_TEXT,
+    type_of,
+)
 from turnledger.projections.providers.openai_messages import given_message, given_parts, spell
 from turnledger.projections.providers.openai_order import accepted, is_sound
 from turnledger.projections.providers.table import spelled
