@@ -30,6 +30,8 @@ CALLS: Mapping[str, CallKind] = {
 }
 RESULTS: Mapping[str, str] = {f"{kind}_output": kind for kind in CALLS}
 """Each kind of result, and the kind of call that it answers."""
+SAID_BY_TEXT = ("apply_patch_call_output", "local_shell_call_output")
+"""Of the results that are no function's those whose output is a text."""
 
 
 def type_of(item: Any) -> str:

@@ -48,6 +48,8 @@ def _fit(item: Mapping[str, Any]) -> Block | None:
     kind = type_of(item)
     if kind == "message":
         return {key: value for key, value in item.items() if value is not None}
+    if kind == _OF_ITS_CALL and "call_id" in item:  # as the Agents SDK names the call
+        item = {**item, "id": item["call_id"]}
     fit: Block | None = fitting(dict(item), ITEMS[kind]) if kind in ITEMS else None
     return None if fit is None else {**dict.fromkeys(NULLABLE.get(kind, ())), **fit}
 

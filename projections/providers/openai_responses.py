@@ -16,7 +16,14 @@ from turnledger.projections.providers.arguments import arguments_json
 from turnledger.projections.providers.keeping import Block, kept_blocks, with_calls_left
 from turnledger.projections.providers.naming import call_ids, fitting_name
 from turnledger.projections.providers.openai_chat import IDS, ROLE_KEY, is_custom, role_of
-from turnledger.projections.providers.openai_items import CALLS, CUSTOM, FUNCTION, RESULTS, type_of
+from turnledger.projections.providers.openai_items import (
+    CALLS,
+    CUSTOM,
+    FUNCTION,
+    RESULTS,
+    SAID_BY_TEXT,
+    type_of,
+)
 from turnledger.projections.providers.openai_messages import given_message, given_parts, spell
 from turnledger.projections.providers.openai_order import accepted, is_sound
 from turnledger.projections.providers.table import spelled
@@ -114,9 +121,16 @@ def _is_done(item: Block) -> bool:
     return item.get("role") == "assistant" if type_of(item) == "message" else type_of(item) not in RESULTS
 
 
+def _kept_result(item: Item) -> Block:
+    """A result's item as it came: a text that the message says is not kept twice."""
+    (kept, *_) = _kept(item) or [{}]
+    is_said = type_of(kept) in SAID_BY_TEXT and isinstance(item.content, str) and item.content != ""
+    return {"output": item.content, **kept} if is_said else kept
+
+
 def _answered(item: Item) -> str:
     """The kind of call that a result answers in its own words; a function's where it has none."""
-    (kept, *_) = _kept(item) or [{}]
+    kept = _kept_result(item)
     kind = RESULTS.get(type_of(kept), FUNCTION)
     return kind if kind in (FUNCTION, CUSTOM) or is_sound(kept) else FUNCTION
 
@@ -145,9 +159,11 @@ def _call(call: Call, given: Block, context: _Context) -> Block:
 
 def _result(item: Item, context: _Context) -> Block:
     kind, call_id = context.sent_as(str(item.call_id)), context.ids.get(str(item.call_id), "")
-    kept = copied(_kept(item)[0]) if _kept(item) and _answered(item) == kind else {}
+    kept = copied(_kept_result(item)) if _kept(item) and _answered(item) == kind else {}
     if kind not in (FUNCTION, CUSTOM):
-        return kept | ({"call_id": call_id} if "call_id" in kept else {})
+        incoming = item.metadata.get("original_id", item.call_id)
+        naming = [key for key in ("call_id", "id") if key in kept and kept[key] == incoming]
+        return kept | dict.fromkeys(["call_id"] if "call_id" in kept else naming, call_id)
     made = spelled(item, NAME, spell) if isinstance(item.content, list) else item.text
     output = given_parts(kept.get("output")) or made or ""
     return {**kept, "output": output, "type": f"{kind}_output", "call_id": call_id}

@@ -177,6 +177,47 @@ def test_what_a_shell_printed_is_the_result_s_text() -> None:
     assert sent(items)["input"] == items
 
 
+PATCHED = {
+    "type": "apply_patch_call",
+    "id": "ap_1",
+    "call_id": "call_1",
+    "operation": {"type": "delete_file", "path": "x"},
+    "status": "completed",
+}
+RAN = {
+    "type": "local_shell_call",
+    "id": "ls_1",
+    "call_id": "call_1",
+    "action": {"type": "exec", "command": ["ls"], "env": {}},
+    "status": "completed",
+}
+
+
+@pytest.mark.parametrize("output", [{}, {"output": "no such file"}, {"output": ""}])
+def test_a_patch_s_result_is_sent_with_what_it_said(output: dict[str, Any]) -> None:
+    result = {"type": "apply_patch_call_output", "call_id": "call_1", "status": "failed", **output}
+    assert sent([PATCHED, result])["input"] == [PATCHED, result]
+
+
+@pytest.mark.parametrize("name", ["call_1", "ls_1"])
+def test_a_local_shell_s_call_and_result_are_sent_as_such(name: str) -> None:
+    result = {"type": "local_shell_call_output", "id": name, "output": "a.txt"}
+    assert sent([RAN, result])["input"] == [RAN, result]
+
+
+def test_a_local_shell_s_result_that_names_its_call_as_others_do_is_sent_under_its_id() -> None:
+    result = {"type": "local_shell_call_output", "call_id": "call_1", "output": "a.txt"}
+    named = {"type": "local_shell_call_output", "id": "call_1", "output": "a.txt"}
+    assert sent([RAN, result])["input"] == [RAN, named]
+
+
+def test_a_local_shell_s_result_follows_its_call_under_another_id() -> None:
+    result = {"type": "local_shell_call_output", "id": "call_1", "output": "a.txt"}
+    items = [call(1), OUTPUT, RAN, result]
+    ran, printed = sent(items)["input"][2:]
+    assert ran["call_id"] == printed["id"] != "call_1"
+
+
 def test_a_call_id_beyond_forty_characters_is_shortened_in_both_places() -> None:
     long = "call_" + "x" * 60
     turn, result = sent([{**call(1), "call_id": long}, {**OUTPUT, "call_id": long}])["input"]

@@ -2,25 +2,46 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from turnledger.aio import PAGE_ITEMS, AsyncConversationStore
 from turnledger.store import ConversationStore
 
 Place = ConversationStore | AsyncConversationStore | str | bytes | os.PathLike[str]
+T = TypeVar("T")
+
+
+async def ended(call: Coroutine[Any, Any, T]) -> T:
+    """What a store's call gives. A cancellation goes on when the call is over: what is read next shows it."""
+    work = asyncio.ensure_future(call)
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from None if work.cancelled() else work.exception()
+    return work.result()
 
 
 class Threads:
-    """A `ConversationStore` whose methods are awaited, each in a thread of asyncio's own."""
+    """A `ConversationStore` whose methods are awaited, each in a thread of asyncio's own, to its end."""
 
     def __init__(self, store: ConversationStore) -> None:
         self._store = store
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        return partial(asyncio.to_thread, getattr(self._store, name))
+        method = getattr(self._store, name)
+
+        @wraps(method)
+        async def call(*args: Any, **options: Any) -> Any:
+            return await ended(asyncio.to_thread(method, *args, **options))
+
+        return call
 
     async def conversations(self, **asked: Any) -> AsyncIterator[Any]:
         """The summaries, a page at a time."""

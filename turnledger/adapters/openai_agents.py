@@ -12,8 +12,9 @@ model did between two inputs is one entry, as an import of the same items has it
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, cast
 
-from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.awaiting import Place, awaited, ended
 from turnledger.adapters.extras import extra
+from turnledger.adapters.openai_agents_calls import without_repeats
 from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
 from turnledger.domain.identifiers import checked_id
 from turnledger.domain.messages import call_id
@@ -22,7 +23,7 @@ from turnledger.domain.values import copied
 from turnledger.importing.openai_responses import read
 from turnledger.importing.reading import as_item, equal, own_ids
 from turnledger.projections.buffer import Entry
-from turnledger.projections.providers.openai_items import REASONING, RESULTS, type_of
+from turnledger.projections.providers.openai_items import CALLS, REASONING, RESULTS, type_of
 from turnledger.projections.providers.openai_messages import fits
 from turnledger.projections.providers.openai_order import is_answer, led
 from turnledger.projections.providers.openai_responses import items_of
@@ -89,12 +90,23 @@ class TurnledgerSession:
         """Appends items, all or none; calls and outputs that are known, and answers under their id, are not
         kept twice."""
         given = [dict(item) if isinstance(item, Mapping) else item for item in items]
+        origin = self._origin(wrapper) if given else {}
+        while True:
+            try:
+                return await self._add(given, origin)
+            except VersionConflict:
+                continue
+
+    async def _add(self, given: list[Any], origin: Mapping[str, Any]) -> None:
+        comes_once = any(_is_identified(item) or type_of(item) in CALLS for item in given)
+        version, buffer = await self._seen() if comes_once else (0, [])
         if any(_is_identified(item) for item in given):
-            known = await self._items()
+            known = healed(buffer)
             given = [item for item in given if not (_is_identified(item) and _stands_in(known, item))]
-        messages = [found.message for found in read(given)]
+        messages, anew = without_repeats(buffer, [found.message for found in read(given)])
+        how: dict[str, Any] = {"reused_ids": "distinct", "expected_version": version} if anew else {}
         if messages:
-            await self._store.append(self.session_id, messages, **self._origin(wrapper))
+            await ended(self._store.append(self.session_id, messages, **how, **origin))
 
     async def pop_item(self, *, wrapper: Any = None) -> TResponseInputItem | None:
         """Takes the newest item back, and gives it; the items of its entry that are older stay."""
@@ -105,12 +117,14 @@ class TurnledgerSession:
                 if not entries:
                     return None
                 items = _items_of([_item(entries[-1])])
-                await self._store.retract(
-                    self.session_id,
-                    entries[-1].number,
-                    instead=[found.message for found in read(items[:-1])],
-                    expected_version=version,
-                    **self._origin(wrapper),
+                await ended(
+                    self._store.retract(
+                        self.session_id,
+                        entries[-1].number,
+                        instead=[found.message for found in read(items[:-1])],
+                        expected_version=version,
+                        **self._origin(wrapper),
+                    )
                 )
             except ConversationNotFound:
                 return None
@@ -122,18 +136,28 @@ class TurnledgerSession:
     async def clear_session(self, *, wrapper: Any = None) -> None:
         """Begins the session anew; what is held for its runs stays held."""
         try:
-            await self._store.clear(self.session_id, **self._origin(wrapper))
+            await ended(self._store.clear(self.session_id, **self._origin(wrapper)))
         except ConversationNotFound:
             return
 
     async def _items(self, *, waiting: bool = False) -> Items:
-        try:
-            buffer = await self._store.buffer(self.session_id)
-        except ConversationNotFound:
-            return []
-        items, _ = normalized_items(buffer)
-        found = led(_items_of(items))
+        _, buffer = await self._seen()
+        found = healed(buffer)
         return without_placeholders(found, buffer) if waiting else found
+
+    async def _seen(self) -> tuple[int, list[dict[str, Any]]]:
+        """The buffer, and a version that it is at least of."""
+        try:
+            version = await self._store.version(self.session_id)
+            return version, await self._store.buffer(self.session_id)
+        except ConversationNotFound:
+            return 0, []
+
+
+def healed(buffer: list[dict[str, Any]]) -> Items:
+    """The items of a buffer as they are given to a run."""
+    items, _ = normalized_items(buffer)
+    return led(_items_of(items))
 
 
 def without_placeholders(items: Items, buffer: Sequence[Mapping[str, Any]]) -> Items:

@@ -209,7 +209,7 @@ def _once(item: Content, message: Content) -> dict[str, Any]:
     said_anyway: tuple[str, ...] = ()
     if type_of(item) in (FUNCTION, CUSTOM):
         said_anyway = ("call_id", "name", *CALLS[type_of(item)].arguments)
-    elif type_of(item) in RESULTS and equal(item.get("output"), message["content"]):
+    elif type_of(item) in RESULTS and item.get("output") and equal(item["output"], message["content"]):
         said_anyway = ("output",)
     return {key: value for key, value in item.items() if key not in said_anyway}
 

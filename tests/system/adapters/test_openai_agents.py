@@ -21,6 +21,7 @@ from agents.run_internal import session_persistence  # noqa: E402
 
 from tests.system.adapters import openai_agents_scenes as scenes  # noqa: E402
 from tests.system.adapters.outcomes_openai_agents import OUTCOMES  # noqa: E402
+from turnledger.adapters.awaiting import ended  # noqa: E402
 from turnledger.adapters.openai_agents import TurnledgerSession, newest  # noqa: E402
 
 SIGNATURES = {
@@ -111,6 +112,43 @@ def test_items_come_back_as_they_were_given() -> None:
         return await session.get_items()
 
     assert run(told()) == ALL
+
+
+PATCH = {
+    "type": "apply_patch_call",
+    "id": "ap_1",
+    "call_id": "c1",
+    "operation": {"type": "delete_file", "path": "x"},
+    "status": "completed",
+}
+SHELL = {
+    "type": "local_shell_call",
+    "id": "ls_1",
+    "call_id": "c1",
+    "action": {"type": "exec", "command": ["ls"], "env": {}},
+    "status": "completed",
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        (PATCH, {"output": "Error: no such file", "status": "failed", "id": "apo_1"}),
+        (PATCH, {"status": "completed"}),
+        (PATCH, {"output": "", "status": "completed"}),
+        (SHELL, {"output": "a.txt"}),
+        (SHELL, {"output": "a.txt", "status": "completed", "id": "c1"}),
+    ],
+)
+def test_so_do_a_patch_and_a_local_shell_s_command_with_what_they_said(
+    call: dict[str, Any], output: dict[str, Any]
+) -> None:
+    items = [call, {"type": f"{call['type']}_output", "call_id": "c1", **output}]
+
+    async def told() -> Any:
+        return await (await with_items(items)).get_items()
+
+    assert done(told()) == items
 
 
 def test_they_do_in_whatever_pieces_they_were_given() -> None:
@@ -258,6 +296,74 @@ def test_an_equal_answer_under_a_made_up_id_is_another_answer() -> None:
     assert (run(told(made_up)), run(told(ANSWER))) == (4, 3)
 
 
+def again(output: str, **more: Any) -> list[Any]:
+    """A call that a program's own model makes under the one id that it knows, and its output."""
+    return [{**OTHER, **more}, {**OTHER_OUTPUT, "output": output}]
+
+
+async def with_steps(*steps: list[Any]) -> list[tuple[str, Any]]:
+    """The calls and the outputs after steps that were stored one by one."""
+    session = TurnledgerSession("s")
+    for step in steps:
+        await session.add_items(step)
+    items: list[Any] = await session.get_items()
+    return [(item["call_id"], item.get("output", "")) for item in items if "call_id" in item]
+
+
+BOTH = [("c2", ""), ("c2", "1"), ("c2-2", ""), ("c2-2", "2")]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ([USER], again("1"), [USER], again("2")),
+        ([USER, *again("1")], [USER, *again("2")]),
+        ([USER, *again("1"), USER, *again("2")],),
+        ([USER, *again("1")], again("2")),
+        ([USER, *again("1")], again("2"), again("1"), again("2")),
+        ([USER, *again("1", id="fc_1")], again("2", id="fc_2")),
+        ([USER, *again("1")], [USER, OTHER], again("2")[1:]),
+    ],
+    ids=["turns", "whole turns", "at once", "steps", "steps sent again", "ids", "stored as it goes"],
+)
+def test_an_equal_call_under_the_same_id_is_another_one_in_another_turn_or_with_another_output(
+    steps: tuple[list[Any], ...],
+) -> None:
+    assert done(with_steps(*steps)) == BOTH
+
+
+@pytest.mark.parametrize("user_went_on", [True, False])
+def test_a_call_that_is_sent_again_under_the_service_s_own_id_is_the_same(user_went_on: bool) -> None:
+    between = [[USER]] if user_went_on else []
+    assert done(with_steps([USER, *again("1", id="fc_1")], *between, again("1", id="fc_1"))) == BOTH[:2]
+
+
+def test_a_step_that_is_sent_again_is_not_kept_twice_before_the_user_goes_on() -> None:
+    assert done(with_steps([USER, *again("1")], again("1"), [OTHER])) == BOTH[:2]
+
+
+def test_a_call_that_waits_is_the_same_when_it_is_sent_with_its_output() -> None:
+    assert done(with_steps([USER, OTHER], [USER], again("1"))) == BOTH[:2]
+
+
+def test_three_turns_with_the_same_call_are_three_calls() -> None:
+    found = done(with_steps(*([USER, *again("1")] for _ in range(3))))
+    assert [call_id for call_id, _ in found] == ["c2", "c2", "c2-2", "c2-2", "c2-3", "c2-3"]
+
+
+def test_a_step_that_two_workers_store_with_the_same_id_is_stored_by_each(tmp_path: Path) -> None:
+    async def told() -> Any:
+        session, other = (TurnledgerSession("s", tmp_path / "store.db") for _ in range(2))
+        await session.add_items([USER, *again("1")])
+        await asyncio.gather(session.add_items(again("2")), other.add_items(again("3")))
+        items: list[Any] = await session.get_items()
+        await session.close()
+        await other.close()
+        return sorted(item["output"] for item in items if "output" in item)
+
+    assert done(told()) == ["1", "2", "3"]
+
+
 def test_it_says_where_its_events_come_from() -> None:
     async def told() -> Any:
         store = AsyncConversationStore(":memory:")
@@ -276,6 +382,46 @@ def test_a_store_that_blocks_is_used_from_threads() -> None:
     with ConversationStore(":memory:") as store:
         assert len(run(with_items_and_read(store))) == len(ALL)
         assert store.version("s") == 7
+
+
+@pytest.mark.parametrize("kind", [ConversationStore, AsyncConversationStore])
+def test_what_a_cancelled_call_stored_is_seen_by_the_read_right_after_it(kind: Any, tmp_path: Path) -> None:
+    async def seen_and_later() -> tuple[list[Any], list[Any]]:
+        store = kind(tmp_path / "store.db")
+        session = TurnledgerSession("s", store)
+        seen, later = [], []
+        for number in range(16):
+            adding = asyncio.create_task(session.add_items([{"role": "user", "content": f"{number}"}]))
+            await asyncio.sleep(0.0005 * (number % 8))
+            adding.cancel()
+            await asyncio.wait([adding])
+            seen.append(await session.get_items())
+            await asyncio.sleep(0.02)
+            later.append(await session.get_items())
+        closing = store.close()
+        await (closing or asyncio.sleep(0))
+        return seen, later
+
+    seen, later = done(seen_and_later())
+    assert seen == later
+
+
+def test_a_cancelled_call_ends_before_the_cancellation_goes_on() -> None:
+    async def played() -> list[str]:
+        told: list[str] = []
+
+        async def work() -> None:
+            await asyncio.sleep(0.05)
+            told.append("stored")
+
+        task = asyncio.create_task(ended(work()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return [*told, "cancelled"]
+
+    assert done(played()) == ["stored", "cancelled"]
 
 
 async def with_items_and_read(store: ConversationStore) -> Any:
