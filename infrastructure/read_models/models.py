@@ -175,8 +175,15 @@ class ReadModels:
             datetime.fromisoformat(newest) if newest else None,
         )
 
-    def search(self, search: Search) -> list[SearchHit]:
-        """What a search finds, the best first; up to where these have followed."""
+    def search(self, search: Search | str) -> list[SearchHit]:
+        """What a search finds, the best first; up to where these have followed. Words alone are looked for in
+        entries: `"lisbon"` is `Search("lisbon")`."""
+        if isinstance(search, str):
+            search = Search(search)
+        if not isinstance(search, Search):
+            raise InvalidArgument(
+                f"give words, or Search(words, …) to narrow them down, not {type(search).__name__}"
+            )
         with self._file.errors():
             return search.hits(self._file.database)
 

@@ -290,6 +290,18 @@ def test_a_search_is_narrowed_down(path: Path) -> None:
         assert [hit.text[begin:end] for begin, end in hit.highlights] == ["nothing"]
 
 
+def test_plain_words_are_a_search(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("hello Lisbon"))
+        models.catch_up()
+        hits = models.search("lisbon")
+        assert [hit.text for hit in hits] == ["hello Lisbon"]
+        assert models.search(Search("lisbon")) == models.search(Search(words="lisbon")) == hits
+        for none in ("", None, b"lisbon", ["lisbon"], {"words": "lisbon"}):
+            with pytest.raises(InvalidArgument, match="give words"):
+                models.search(none)  # type: ignore[arg-type]
+
+
 def test_a_late_result_is_found_and_its_placeholder_no_longer(path: Path) -> None:
     with ConversationStore(path) as store, store.read_models() as models:
         models.catch_up()
