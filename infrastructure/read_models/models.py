@@ -24,6 +24,7 @@ from turnledger.infrastructure.read_models import schema
 from turnledger.infrastructure.read_models.applying import Applying
 from turnledger.infrastructure.read_models.comparing import ReadModelsReport, broken_indexes, compared
 from turnledger.infrastructure.read_models.file import Mark, ReadModelFile
+from turnledger.infrastructure.read_models.reading import only_reading
 from turnledger.infrastructure.read_models.searching import Search, SearchHit, conversations_saying
 from turnledger.infrastructure.read_models.statistics import Statistics, statistics
 from turnledger.infrastructure.read_models.waiting import Waiting, waiting
@@ -174,8 +175,15 @@ class ReadModels:
             datetime.fromisoformat(newest) if newest else None,
         )
 
-    def search(self, search: Search) -> list[SearchHit]:
-        """What a search finds, the best first; up to where these have followed."""
+    def search(self, search: Search | str) -> list[SearchHit]:
+        """What a search finds, the best first; up to where these have followed. Words alone are looked for in
+        entries: `"lisbon"` is `Search("lisbon")`."""
+        if isinstance(search, str):
+            search = Search(search)
+        if not isinstance(search, Search):
+            raise InvalidArgument(
+                f"give words, or Search(words, …) to narrow them down, not {type(search).__name__}"
+            )
         with self._file.errors():
             return search.hits(self._file.database)
 
@@ -202,12 +210,18 @@ class ReadModels:
             return statistics(self._file.database)
 
     def rows(self, statement: str, parameters: Iterable[Any] = ()) -> Iterator[dict[str, Any]]:
-        """The rows that a statement of SQL selects, as maps. Raises `InvalidArgument` for what is no such."""
+        """The rows that a statement of SQL selects, as maps. Raises `InvalidArgument` for what is no such, or
+        would write."""
         with self._file.errors():
             try:
-                found = self._file.database.query(statement, tuple(parameters))
-            except (sqlite3.OperationalError, sqlite3.ProgrammingError, ValueError) as error:
+                with only_reading(self._file.connection):
+                    found = self._file.database.query(statement, tuple(parameters))
+            except (sqlite3.DatabaseError, sqlite3.Warning, ValueError) as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+                if code == sqlite3.SQLITE_AUTH:
+                    raise InvalidArgument(
+                        "that does more than read, and rows() only reads: nothing was done"
+                    ) from error
                 if code != sqlite3.SQLITE_ERROR or "closed" in str(error):
                     raise
                 raise InvalidArgument(f"that selects no rows: {error}") from error

@@ -15,7 +15,7 @@ from sqlite_utils.db import Table
 from turnledger.infrastructure.read_models.views import VIEWS
 
 APPLICATION_ID = 0x544C524D  # "TLRM", in the file's header
-FORMAT = 3
+FORMAT = 4
 ENTRY_STATES = (
     *("standing", "placeholder", "replaced", "summary"),
     *("evicted", "compacted", "retracted", "cleared"),
@@ -221,7 +221,7 @@ _PARTIAL_INDEXES = (
     "CREATE INDEX idx_entries_placeholder ON entries (conversation_id) WHERE state = 'placeholder'",
     "CREATE INDEX idx_conversations_damaged ON conversations (conversation_id) WHERE damaged IS NOT NULL",
 )
-SEARCHED: Mapping[str, list[str]] = {"entries": ["text", "called"], "events": ["text", "detail"]}
+SEARCHED: Mapping[str, list[str]] = {"entries": ["text", "called"], "events": ["text", "quote", "detail"]}
 
 
 def create(database: Database, made: str) -> None:

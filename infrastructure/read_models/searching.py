@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import uuid4
@@ -49,12 +49,13 @@ class SearchHit:
     highlights: Highlights
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Search:
     """What is searched for: all of `words` (`parc*` is a beginning, `"two words"` a phrase), in entries or in
     events. `tool` is the name of a call that an entry declares or answers; times are aware."""
 
     words: str
+    _: KW_ONLY
     of: Literal["entries", "events"] = "entries"
     role: str | None = None
     tool: str | None = None

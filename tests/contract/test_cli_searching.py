@@ -73,6 +73,16 @@ def test_events_are_searched_by_their_lines(cats: Path) -> None:
     assert "placeholder" in run("search", "placeholder", "--events", store=cats).out
 
 
+def test_events_are_found_by_what_their_lines_quote(cats: Path) -> None:
+    ran = run("search", "three", "--events", store=cats)
+    (line,) = [line for line in run("log", "cats", store=cats).lines if "three cats" in line]
+    assert ran.lines[0].startswith("cats  version ")
+    assert "three cats" in ran.lines[1]
+    (hit,) = run("search", "three", "--events", "--json", store=cats).json
+    assert line.split()[0] == str(hit["version"])
+    assert [hit["text"][begin:end] for begin, end in hit["highlights"]] == ["three"]
+
+
 def test_what_is_found_cannot_command_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "odd.db"
     with ConversationStore(path) as store:

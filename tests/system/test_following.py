@@ -290,6 +290,18 @@ def test_a_search_is_narrowed_down(path: Path) -> None:
         assert [hit.text[begin:end] for begin, end in hit.highlights] == ["nothing"]
 
 
+def test_plain_words_are_a_search(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("hello Lisbon"))
+        models.catch_up()
+        hits = models.search("lisbon")
+        assert [hit.text for hit in hits] == ["hello Lisbon"]
+        assert models.search(Search("lisbon")) == models.search(Search(words="lisbon")) == hits
+        for none in ("", None, b"lisbon", ["lisbon"], {"words": "lisbon"}):
+            with pytest.raises(InvalidArgument, match="give words"):
+                models.search(none)  # type: ignore[arg-type]
+
+
 def test_a_late_result_is_found_and_its_placeholder_no_longer(path: Path) -> None:
     with ConversationStore(path) as store, store.read_models() as models:
         models.catch_up()
@@ -363,13 +375,76 @@ def test_whatever_the_words_hold_is_looked_for_and_no_language(path: Path, words
         assert models.conversations(saying=words) is not None
 
 
-@pytest.mark.parametrize("statement", ["SELEC", "SELECT nothing", "SELECT ?", "DELETE FROM entries"])
+@pytest.mark.parametrize("statement", ["SELEC", "SELECT nothing", "SELECT ?", "SELECT 1; SELECT 2", ""])
 def test_a_statement_that_selects_no_rows_is_no_damage(path: Path, statement: str) -> None:
     with ConversationStore(path) as store, store.read_models() as models:
         models.catch_up()
         with pytest.raises(InvalidArgument, match="selects no rows"):
             list(models.rows(statement))
         assert models.verify().ok
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM entries",
+        "DELETE FROM entries RETURNING entry_id",
+        "UPDATE calls SET name = 'forged' RETURNING name",
+        "WITH one AS (SELECT 1) DELETE FROM entries RETURNING entry_id",
+        "INSERT INTO entries_fts (entries_fts) VALUES ('delete-all') RETURNING 1",
+        "PRAGMA user_version=9",
+        "PRAGMA journal_mode=DELETE",
+        "PRAGMA Query_Only(1)",
+        "PRAGMA optimize",
+        "PRAGMA wal_checkpoint",
+        "CREATE TEMP TABLE mine AS SELECT 1",
+        "UPDATE sqlite_master SET sql = '' RETURNING name",
+    ],
+)
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_a_query_cannot_write_and_is_told_so(path: Path, statement: str, in_memory: bool) -> None:
+    with ConversationStore(path) as store, store.read_models(":memory:" if in_memory else None) as models:
+        models.catch_up()
+        before = rows(models)
+        with pytest.raises(InvalidArgument, match=r"only reads|selects no rows"):
+            list(models.rows(statement))
+        assert rows(models) == before
+        assert list(models.rows("PRAGMA user_version")) == [{"user_version": 0}]
+        store.append(CID, user("more"))
+        assert models.catch_up().lag == 0
+        assert models.verify().ok
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT entry FROM entries_fts AS f JOIN entries ON entry_id = f.rowid WHERE f.text MATCH 'hello'",
+        "SELECT snippet(entries_fts, -1, '', '', '', 4) FROM entries_fts('hello')",
+        "SELECT * FROM buffers",
+        "SELECT * FROM slowest_tools",
+        "SELECT j.value FROM calls, json_each(calls.arguments) AS j UNION SELECT 1",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) SELECT i FROM n",
+        "SELECT name FROM pragma_table_info('entries')",
+        "PRAGMA table_info(entries)",
+        "EXPLAIN QUERY PLAN SELECT * FROM entries",
+    ],
+)
+def test_whatever_reads_is_a_query(path: Path, statement: str) -> None:
+    with ConversationStore(path) as store:
+        store.append(CID, user("hello"))
+        with store.read_models() as models:
+            models.catch_up()
+        with store.read_models() as models:
+            assert list(models.rows(statement))
+
+
+def test_rows_may_be_read_while_the_follower_goes_on(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        found = models.rows("SELECT * FROM events")
+        next(found)
+        assert list(models.rows("SELECT 1 AS one")) == [{"one": 1}]
+        assert next(found)
 
 
 def test_closed_read_models_say_that_they_are_closed(path: Path) -> None:

@@ -53,7 +53,9 @@ def time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
 
 @click.command(help=_SEARCH_HELP)
 @click.argument("words", metavar="WORDS", nargs=-1, required=True)
-@click.option("--events", is_flag=True, help="Search the lines of events, not the entries.")
+@click.option(
+    "--events", is_flag=True, help="Search the lines of events, with how a message begins, not the entries."
+)
 @click.option("--role", type=click.Choice(ROLES), help="Only entries of this role.")
 @click.option("--tool", metavar="NAME", help="Only entries that call this tool, or are its results.")
 @click.option("--state", type=click.Choice(ENTRY_STATES), help="Only entries that are so now.")
