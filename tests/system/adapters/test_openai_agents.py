@@ -148,7 +148,7 @@ def test_so_do_a_patch_and_a_local_shell_s_command_with_what_they_said(
     async def told() -> Any:
         return await (await with_items(items)).get_items()
 
-    assert done(told()) == items
+    assert run(told()) == items
 
 
 def test_they_do_in_whatever_pieces_they_were_given() -> None:
@@ -329,25 +329,25 @@ BOTH = [("c2", ""), ("c2", "1"), ("c2-2", ""), ("c2-2", "2")]
 def test_an_equal_call_under_the_same_id_is_another_one_in_another_turn_or_with_another_output(
     steps: tuple[list[Any], ...],
 ) -> None:
-    assert done(with_steps(*steps)) == BOTH
+    assert run(with_steps(*steps)) == BOTH
 
 
 @pytest.mark.parametrize("user_went_on", [True, False])
 def test_a_call_that_is_sent_again_under_the_service_s_own_id_is_the_same(user_went_on: bool) -> None:
     between = [[USER]] if user_went_on else []
-    assert done(with_steps([USER, *again("1", id="fc_1")], *between, again("1", id="fc_1"))) == BOTH[:2]
+    assert run(with_steps([USER, *again("1", id="fc_1")], *between, again("1", id="fc_1"))) == BOTH[:2]
 
 
 def test_a_step_that_is_sent_again_is_not_kept_twice_before_the_user_goes_on() -> None:
-    assert done(with_steps([USER, *again("1")], again("1"), [OTHER])) == BOTH[:2]
+    assert run(with_steps([USER, *again("1")], again("1"), [OTHER])) == BOTH[:2]
 
 
 def test_a_call_that_waits_is_the_same_when_it_is_sent_with_its_output() -> None:
-    assert done(with_steps([USER, OTHER], [USER], again("1"))) == BOTH[:2]
+    assert run(with_steps([USER, OTHER], [USER], again("1"))) == BOTH[:2]
 
 
 def test_three_turns_with_the_same_call_are_three_calls() -> None:
-    found = done(with_steps(*([USER, *again("1")] for _ in range(3))))
+    found = run(with_steps(*([USER, *again("1")] for _ in range(3))))
     assert [call_id for call_id, _ in found] == ["c2", "c2", "c2-2", "c2-2", "c2-3", "c2-3"]
 
 
@@ -361,7 +361,7 @@ def test_a_step_that_two_workers_store_with_the_same_id_is_stored_by_each(tmp_pa
         await other.close()
         return sorted(item["output"] for item in items if "output" in item)
 
-    assert done(told()) == ["1", "2", "3"]
+    assert run(told()) == ["1", "2", "3"]
 
 
 def test_it_says_where_its_events_come_from() -> None:
@@ -402,7 +402,7 @@ def test_what_a_cancelled_call_stored_is_seen_by_the_read_right_after_it(kind: A
         await (closing or asyncio.sleep(0))
         return seen, later
 
-    seen, later = done(seen_and_later())
+    seen, later = run(seen_and_later())
     assert seen == later
 
 
@@ -421,7 +421,7 @@ def test_a_cancelled_call_ends_before_the_cancellation_goes_on() -> None:
             await task
         return [*told, "cancelled"]
 
-    assert done(played()) == ["stored", "cancelled"]
+    assert run(played()) == ["stored", "cancelled"]
 
 
 async def with_items_and_read(store: ConversationStore) -> Any:
