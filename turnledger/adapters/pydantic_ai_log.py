@@ -6,7 +6,7 @@ finds them behind brings them on.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -230,7 +230,8 @@ class Conversations:
         buffer = self._buffer(conversation_id)
         told_there = {number: entry_id for number, (entry_id, _) in told_by(buffer, _live(left)).items()}
         told_now = told_by(buffer, _live(foreign))
-        standing = {number: where for number, where in told_now.items() if _is_alone(messages, where)}
+        first = set(_leading(messages, told_now.values()))  # behind what comes, order asks for it anew
+        standing = {number: where for number, where in told_now.items() if where in first}
         ids = {entry_id for entry_id, _ in left}
         gone = [
             one.number
@@ -364,12 +365,17 @@ def _live(line: Line) -> dict[str, Any]:
     return {entry.id: entry.message for entry in read_entries(line)} if line else {}
 
 
-def _is_alone(messages: Sequence[Dumped], where: Places) -> bool:
-    """Whether a message that would come says these parts and no others."""
-    return any(_is_told(message, [where]) for message in messages)
+def _leading(messages: Sequence[Dumped], there: Collection[Places]) -> Iterator[Places]:
+    """What of these messages stands there already, up to the first that does not."""
+    for message in messages:
+        made_of = message["metadata"][FROM_KEY]
+        if _is_told(message, there):
+            yield made_of["id"], tuple(made_of["parts"])
+        elif made_of["parts"]:
+            return
 
 
-def _is_told(message: Dumped, standing: Iterable[Places]) -> bool:
+def _is_told(message: Dumped, standing: Collection[Places]) -> bool:
     made_of = message["metadata"][FROM_KEY]
     return (made_of["id"], tuple(made_of["parts"])) in standing
 

@@ -786,6 +786,29 @@ def test_whatever_is_saved_and_branched_what_is_healed_is_valid(random: Random) 
         assert store.verify().ok
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_whatever_the_core_does_saving_what_was_healed_changes_nothing_more(random: Random) -> None:
+    with ConversationStore(":memory:") as store:
+        conversations = TurnledgerConversationStore(store)
+        run(saved(conversations, asked("1")))
+        for _ in range(random.randrange(1, 5)):
+            run(saved(conversations, *(any_message(random) for _ in range(random.randrange(3)))))
+            store.append(CID, random.choice(list(FOREIGN.values())))
+            if random.random() < 0.3:
+                store.compact(CID, keep_last=2, summary={"role": "user", "content": "before"})
+            healed = run(conversations.load_healed(CID))
+            sent = texts(healed.messages)
+            run(conversations.save(healed))
+            told = len(store.buffer(CID))
+            for _ in range(2):
+                again = run(conversations.load_healed(CID))
+                assert texts(again.messages) == sent
+                run(conversations.save(again))
+                assert len(store.buffer(CID)) == told
+        assert store.verify().ok
+
+
 async def listed(conversations: Any) -> list[Any]:
     """What a caller of the library's sees, whatever store is underneath: ids and times left out."""
     told: list[Any] = []
