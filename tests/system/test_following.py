@@ -34,6 +34,7 @@ from turnledger import (
     StoreNotFound,
 )
 from turnledger.infrastructure.following import RecorderFollowed
+from turnledger.infrastructure.read_models import models as models_module
 
 CID = "c"
 
@@ -305,6 +306,15 @@ def test_plain_words_are_a_search(path: Path) -> None:
                 models.search(none)  # type: ignore[arg-type]
 
 
+def test_a_run_of_chinese_is_one_word_and_found_by_its_beginning(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("会议在里斯本"))
+        models.catch_up()
+        found = {words: len(models.search(words)) for words in ("会议", "会议*", "里斯本*", "会议在里斯本")}
+        assert found == {"会议": 0, "会议*": 1, "里斯本*": 0, "会议在里斯本": 1}
+        assert [one.conversation_id for one in store.conversations(saying="里斯本")] == [CID]
+
+
 def test_a_late_result_is_found_and_its_placeholder_no_longer(path: Path) -> None:
     with ConversationStore(path) as store, store.read_models() as models:
         models.catch_up()
@@ -500,6 +510,25 @@ def test_a_file_deleted_under_its_follower_is_made_anew(path: Path) -> None:
         store.append(CID, user("news"))
         while _lag(store) != 0:
             time.sleep(0.01)
+        stop.set()
+        thread.join()
+
+
+def test_a_file_deleted_under_an_idle_follower_comes_back_when_it_next_looks(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert models_module.LOOKS_EVERY_S == 60
+    monkeypatch.setattr(models_module, "LOOKS_EVERY_S", 0.2)
+    stop = threading.Event()
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        thread = threading.Thread(target=models.follow, args=(stop,))
+        thread.start()
+        path.with_name("chats-read.db").unlink()
+        end = time.monotonic() + 30
+        while _lag(store) != 0 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert _lag(store) == 0
         stop.set()
         thread.join()
 
