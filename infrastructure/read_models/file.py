@@ -1,5 +1,6 @@
 """A read model file: opened, made, known again, and what its errors mean."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,10 @@ CACHE_KIB = 64 * 1024
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 MARK = "SELECT position, conversation_id, version, digest, format, made FROM following"
 _SOMETHING_ELSE = "{} holds no read models but something else: give another file for them"
+_UNWRITABLE = (
+    "{} cannot be opened or written ({}): check the rights on it and its folder, or keep read models "
+    "elsewhere: --read-models /a/folder/to/write/chats-read.db, in a program store.read_models(path)"
+)
 _UNUSABLE = "{} cannot be used ({}): delete it, and it is made again from the log"
 
 
@@ -64,19 +69,39 @@ class ReadModelFile:
     def __init__(self, path: Path | None, timeout_s: float = 5.0) -> None:
         self.path = path
         self.place = str(path) if path else "the read models"
+        self.is_read_only = path is not None and _may_only_be_read(path)
         with self.errors():
             self._refuse_unfit()
             self.connection = sqlite3.connect(
-                str(path or ""), isolation_level=None, check_same_thread=False, timeout=timeout_s
+                self._name(),
+                isolation_level=None,
+                check_same_thread=False,
+                timeout=timeout_s,
+                uri=self.is_read_only,
             )
             self.database = Database(self.connection, recursive_triggers=False)
         try:
             with self.errors():
                 self._open()
-            self._opened = _identity(path) if path is not None else None
+            self._opened = self._seen()
         except BaseException:
             self.connection.close()
             raise
+
+    def _name(self) -> str:
+        """What SQLite is told to open: as `Location` has it, a file that nobody writes where it stands in a
+        folder in which it has no lock files, and can get none."""
+        if self.path is None or not self.is_read_only:
+            return str(self.path or "")
+        return Location(self.path.absolute(), read_only=True).name
+
+    def _seen(self) -> object:
+        """What changes when another file is put in this one's place; or, where SQLite was told that nobody
+        writes it, when somebody did."""
+        if self.path is None:
+            return None
+        mark = Location(self.path, read_only=True).mark() if self.is_read_only else None
+        return _identity(self.path), mark
 
     def _refuse_unfit(self) -> None:
         if self.path is not None and not self.path.parent.is_dir():
@@ -85,7 +110,7 @@ class ReadModelFile:
             raise NotReadModels(f"{self.path} is a folder: name a file")
 
     def _open(self) -> None:
-        if self.is_empty():
+        if self.is_empty() and not self.is_read_only:
             if self.path is not None:
                 self.database.enable_wal()
             with self.transaction():
@@ -109,7 +134,17 @@ class ReadModelFile:
 
     def is_there(self) -> bool:
         """Whether the path still leads here: the file may have been deleted, or another put in its place."""
-        return self.path is None or _identity(self.path) == self._opened
+        try:
+            return self.path is None or self._seen() == self._opened
+        except FileNotFoundError:
+            return False
+
+    def copy(self) -> "ReadModelFile":
+        """All of it as of one moment, in a file that SQLite keeps for itself."""
+        copy = ReadModelFile(None)
+        with self.errors():
+            self.connection.backup(copy.connection)
+        return copy
 
     def renew(self) -> None:
         """Takes all rows away, and makes all tables anew."""
@@ -146,12 +181,25 @@ class ReadModelFile:
                 ) from error
             if isinstance(meaning, NotAStore):
                 raise NotReadModels(_SOMETHING_ELSE.format(self.place)) from error
-            if isinstance(meaning, StoreFull | StoreUnwritable):
+            if isinstance(meaning, StoreUnwritable):
+                raise StoreUnwritable(_UNWRITABLE.format(self.place, error)) from error
+            if isinstance(meaning, StoreFull):
                 raise meaning from error
             raise StoreDamaged(_UNUSABLE.format(self.place, error)) from error
 
     def close(self) -> None:
         self.connection.close()
+
+
+def _may_only_be_read(path: Path) -> bool:
+    """Whether a file is there and cannot be written: itself, or the folder in which SQLite keeps its log, if
+    that is not there already."""
+    if not path.is_file():
+        return False
+    logs = [path.with_name(path.name + end) for end in ("-wal", "-shm")]
+    return not os.access(path, os.W_OK) or not (
+        os.access(path.parent, os.W_OK) or all(os.access(log, os.W_OK) for log in logs)
+    )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -55,9 +55,10 @@ class ReadModels:
     """The read models of one store in one SQLite file: `conversations`, `entries`, `calls`, `artifacts`,
     `takes`, `executions`, `requests`, `events`, and views over them.
 
-    `path` None keeps them in a file of SQLite's own, for as long as they are open. For one thread at a time,
-    and to be closed. Raises `NotReadModels` for a file that holds something else, or has followed another
-    log.
+    `path` None keeps them in a file of SQLite's own, for as long as they are open. A file that cannot be
+    written is read as far as it goes: `catch_up` raises `StoreUnwritable` where it is behind. For one thread
+    at a time, and to be closed. Raises `NotReadModels` for a file that holds something else, or has followed
+    another log.
     """
 
     def __init__(self, followed: Followed, path: Path | None, *, timeout_s: float = 5.0) -> None:
@@ -150,18 +151,26 @@ class ReadModels:
         self, progress: Progress | None = None, *, stop: threading.Event | None = None
     ) -> ReadModelsReport:
         """Compares every row with what the log gives anew, as far as the file has followed."""
-        with self._file.errors():
-            with self._file.transaction():
-                broken = broken_indexes(self._file)
-            self._file.connection.execute("BEGIN")  # what is compared is as of one moment
+        if self._file.is_read_only:  # to look whether a search index is whole takes a write
+            with closing(self._file.copy()) as copy:
+                return self._verify(copy, progress, stop)
+        return self._verify(self._file, progress, stop)
+
+    def _verify(
+        self, file: ReadModelFile, progress: Progress | None, stop: threading.Event | None
+    ) -> ReadModelsReport:
+        with file.errors():
+            with file.transaction():
+                broken = broken_indexes(file)
+            file.connection.execute("BEGIN")  # what is compared is as of one moment
             try:
-                mark = self._file.mark()
+                mark = file.mark()
                 anew = ReadModels(self._followed, None)
                 with closing(anew._file):
                     anew._follow_to(mark.position, progress, stop)
-                    return compared(self._file, anew._file, anew._mark.position, broken)
+                    return compared(file, anew._file, anew._mark.position, broken)
             finally:
-                self._file.connection.execute("COMMIT")
+                file.connection.execute("COMMIT")
 
     def standing(self, last: int | None = None) -> Standing:
         """How far these have followed, and how far the log goes."""
@@ -242,6 +251,10 @@ class ReadModels:
             return self._batch(Applying.one_by_one, to)
 
     def _batch(self, apply: Callable[[Applying, list[Position]], None], to: int | None) -> bool:
+        if self._file.is_read_only:
+            mark = self._file.mark()
+            self._recognize(mark)
+            self._mark = mark
         if self._recognized and self._followed.last() <= self._mark.position:
             return False
         try:

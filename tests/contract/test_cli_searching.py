@@ -4,10 +4,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.contract.command_line import DATA, run
 from tests.serving import served
 from turnledger import ConversationStore
 from turnledger.cli.mistakes import DAMAGE, MISTAKE
+from turnledger.infrastructure.read_models import file
 
 
 def test_following_once_makes_the_tables_beside_the_store(cats: Path) -> None:
@@ -123,3 +126,15 @@ def test_the_page_searches_in_the_read_models(cats: Path) -> None:
             assert "/c/cats" not in page.get("/?q=hrush&part=list").text
             assert "/c/dogs" in page.get("/?q=dogs&part=list").text
             assert "No conversation has" in page.get("/?q=%22&part=list").text
+
+
+def test_the_page_searches_the_log_where_its_read_models_are_behind_and_cannot_be_written(
+    cats: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ConversationStore(cats) as store:
+        with store.read_models() as models:
+            models.catch_up()
+        monkeypatch.setattr(file, "_may_only_be_read", lambda path: True)
+        with served(cats, searches=True) as page:
+            store.append("birds", {"role": "user", "content": "thrushes"})
+            assert "/c/birds" in page.get("/?q=thr&part=list").text

@@ -6,8 +6,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from eventsourcing.popo import POPOApplicationRecorder
 from tests.contract.command_line import damage
 from tests.system import kill_follower
 from tests.system.histories import compacting, forking, healing, pausing, requesting, written
+from tests.system.processes import UNPRIVILEGED, body
 from tests.tables import all_conversations, assert_tables_show
 from turnledger import (
     ConversationStore,
@@ -31,6 +34,7 @@ from turnledger import (
     StoreNotFound,
 )
 from turnledger.infrastructure.following import RecorderFollowed
+from turnledger.infrastructure.read_models import models as models_module
 
 CID = "c"
 
@@ -302,6 +306,15 @@ def test_plain_words_are_a_search(path: Path) -> None:
                 models.search(none)  # type: ignore[arg-type]
 
 
+def test_a_run_of_chinese_is_one_word_and_found_by_its_beginning(path: Path) -> None:
+    with ConversationStore(path) as store, store.read_models() as models:
+        store.append(CID, user("会议在里斯本"))
+        models.catch_up()
+        found = {words: len(models.search(words)) for words in ("会议", "会议*", "里斯本*", "会议在里斯本")}
+        assert found == {"会议": 0, "会议*": 1, "里斯本*": 0, "会议在里斯本": 1}
+        assert [one.conversation_id for one in store.conversations(saying="里斯本")] == [CID]
+
+
 def test_a_late_result_is_found_and_its_placeholder_no_longer(path: Path) -> None:
     with ConversationStore(path) as store, store.read_models() as models:
         models.catch_up()
@@ -501,6 +514,25 @@ def test_a_file_deleted_under_its_follower_is_made_anew(path: Path) -> None:
         thread.join()
 
 
+def test_a_file_deleted_under_an_idle_follower_comes_back_when_it_next_looks(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert models_module.LOOKS_EVERY_S == 60
+    monkeypatch.setattr(models_module, "LOOKS_EVERY_S", 0.2)
+    stop = threading.Event()
+    with ConversationStore(path) as store, store.read_models() as models:
+        models.catch_up()
+        thread = threading.Thread(target=models.follow, args=(stop,))
+        thread.start()
+        path.with_name("chats-read.db").unlink()
+        end = time.monotonic() + 30
+        while _lag(store) != 0 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert _lag(store) == 0
+        stop.set()
+        thread.join()
+
+
 def test_a_long_text_that_says_the_words_often_is_found_at_once(path: Path) -> None:
     with ConversationStore(path) as store, store.read_models() as models:
         store.append(CID, user("before it all " * 400 + "Évora error in line; " * 60_000))
@@ -510,3 +542,83 @@ def test_a_long_text_that_says_the_words_often_is_found_at_once(path: Path) -> N
         assert "before it all Évora error" in hit.text
         assert {hit.text[begin:end] for begin, end in hit.highlights} == {"Évora", "error"}
         assert len(hit.text) < 300
+
+
+@pytest.fixture
+def locked_up() -> Iterator[Path]:
+    """A folder that nobody special may read, not write; its read models are one event behind."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with ConversationStore(folder / "chats.db") as store:
+            store.append(CID, user("hello"))
+            with store.read_models() as models:
+                models.catch_up()
+            store.append(CID, user("hello again"))
+        for file in folder.iterdir():
+            file.chmod(0o444)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o755)
+
+
+_RUN = f"""
+    import os, rich.progress
+    import turnledger.cli.searching, turnledger.cli.following
+    if os.geteuid() == 0:  # after the imports: the interpreter may stand where only root can read
+        os.setgroups([])
+        os.setgid({UNPRIVILEGED})
+        os.setuid({UNPRIVILEGED})
+    sys.stderr = sys.stdout
+    try:
+        turnledger.cli.main(sys.argv[1:])
+    except SystemExit as end:
+        print("code", end.code)
+"""
+
+
+def test_read_models_that_cannot_be_written_are_read_as_far_as_they_go(locked_up: Path) -> None:
+    before = (locked_up / "chats-read.db").read_bytes()
+    store = ("--store", locked_up / "chats.db")
+    found = body(_RUN, "search", "hello", *store)
+    assert "without the newest 1 event: " in found
+    assert "--read-models FILE" in found
+    assert "c  entry 1  user" in found
+    assert "code 0" in found
+    assert "entries       1" in body(_RUN, "stats", *store)
+    assert "all the same" in body(_RUN, "follow", "--verify", *store)
+    for what in (["--once"], ["--rebuild"], ["--once", "--read-models", locked_up / "more.db"]):
+        assert "--read-models /" in body(_RUN, "follow", *what, *store)
+    assert (locked_up / "chats-read.db").read_bytes() == before
+    assert sorted(file.name for file in locked_up.iterdir()) == ["chats-read.db", "chats.db"]
+
+
+def test_read_models_that_cannot_be_written_are_caught_up_when_nothing_is_missing(locked_up: Path) -> None:
+    code = """
+    import sys
+    with ConversationStore(sys.argv[1], read_only=True) as store, store.read_models(sys.argv[2]) as models:
+        try:
+            print(models.catch_up().lag, len(models.search("hello")), models.verify().ok)
+        except TurnledgerError as error:
+            print(type(error).__name__)
+    """
+    locked_up.chmod(0o755)
+    with ConversationStore(locked_up / "chats.db") as store, store.read_models() as models:
+        models.catch_up()
+    with ConversationStore(locked_up / "other.db") as store, store.read_models() as models:
+        store.append(CID, user("hello"))
+        models.catch_up()
+    for file in locked_up.iterdir():
+        file.chmod(0o444)
+    locked_up.chmod(0o555)
+    for name, told in (("chats-read.db", "0 2 True"), ("other-read.db", "NotReadModels")):
+        given = (locked_up / "chats.db", locked_up / name)
+        assert body(code, *given, unprivileged=True) == told
+
+
+def test_a_search_index_that_is_broken_is_found_where_nothing_can_be_written(locked_up: Path) -> None:
+    locked_up.chmod(0o755)
+    with closing(sqlite3.connect(locked_up / "chats-read.db")) as connection, connection:
+        connection.execute("INSERT INTO entries_fts (entries_fts) VALUES ('delete-all')")
+    locked_up.chmod(0o555)
+    told = body(_RUN, "follow", "--verify", "--store", locked_up / "chats.db")
+    assert "entries_fts" in told

@@ -99,9 +99,9 @@ def caught_up(read_models: str | None) -> Iterator[ReadModels]:
         except (StoreBusy, StoreUnwritable) as error:
             standing = models.standing()
             if isinstance(error, StoreUnwritable):
-                why = f"{models.path} may not be written"
+                why = f"{models.path} may not be written, and --read-models FILE keeps them elsewhere"
         if standing.lag:
-            complain(f"the newest {counted(standing.lag, 'event')} are missing: {why}")
+            complain(f"this is without the newest {counted(standing.lag, 'event')}: {why}")
         if new and standing.position:
             complain(f"made {models.path}, with {counted(standing.position, 'event')}")
         yield models

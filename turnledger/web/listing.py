@@ -14,6 +14,7 @@ from turnledger.domain.errors import (
     NotReadModels,
     StoreBusy,
     StoreDamaged,
+    StoreUnwritable,
     TurnledgerError,
 )
 from turnledger.infrastructure.read_models import ReadModels
@@ -80,7 +81,7 @@ class Listing:
         if saying and self._read_models is not None:
             try:
                 return self._searched(self._read_models, saying, after)
-            except (NotReadModels, StoreDamaged) as error:
+            except (NotReadModels, StoreDamaged, StoreUnwritable) as error:
                 log.warning("the log is searched without read models: %s", error)
         return list(islice(self._store.conversations(after=after, saying=saying or None), ROWS + 1))
 
