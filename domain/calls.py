@@ -121,11 +121,10 @@ class Ledger:
 
     def forget_turn(self, turn: int, call_ids: Sequence[str]) -> None:
         """Takes a turn's calls out; a name that the log has used stays used, for `fresh_id`."""
-        for call_id in call_ids:
-            for call in [call for call in self.bearing.get(call_id, ()) if call.turn == turn]:
-                for name in (call.call_id, call.original_id):
-                    if name:
-                        self._unbear(name, turn)
+        known = [call for call_id in call_ids for call in self.bearing.get(call_id, ()) if call.turn == turn]
+        names = (name for call in known for name in (call.call_id, call.original_id) if name)
+        for name in dict.fromkeys(names):  # all first: one call's original id may be another one's own
+            self._unbear(name, turn)
 
     def _unbear(self, name: str, turn: int) -> None:
         left = tuple(call for call in self.bearing.get(name, ()) if call.turn != turn)

@@ -97,6 +97,17 @@ def test_a_late_result_for_a_call_that_was_taken_back_is_dropped() -> None:
     assert past.outcome.duplicates == (0,)
 
 
+def test_of_a_turn_that_was_taken_back_no_name_of_its_calls_is_left() -> None:
+    """One call's original id was another one's own: the other's original id stayed known, and then a turn
+    under it was compared with an entry that is gone."""
+    x = {"tool_call_id": "a", "name": "f", "arguments": {"x": 1}}
+    first = {"role": "assistant", "content": "", "tool_calls": [{"tool_call_id": "a", "name": "f"}, x]}
+    second = {"role": "assistant", "content": "", "tool_calls": [{"tool_call_id": "a-2", "name": "f"}, x]}
+    past = Given([[first, user("u"), second]]).retract()
+    past.when([user("v"), {"role": "assistant", "content": "", "tool_calls": [x]}])
+    assert past.store.verify().ok
+
+
 def test_a_late_result_of_before_answers_no_later_call_under_its_id() -> None:
     """It took the place of the real one, which was dropped."""
     past = Given([user("a"), turn("c1")]).retract().when(result("c1", "stale"))
