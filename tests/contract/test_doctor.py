@@ -584,3 +584,15 @@ def test_a_result_answers_in_the_way_in_which_the_call_was_made(turn: Any, resul
     assert done.fixed == [hi, turn, fixed]
     assert "orphan result" in [finding.kind for finding in done.findings]
     assert examine(done.fixed, "openai-chat").sound
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "mistral"])
+def test_an_empty_list_beside_calls_is_no_content(format: str) -> None:
+    call = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turn = {"role": "assistant", "content": [], "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "abcdefgh1", "content": "r"}
+    done = examine([{"role": "user", "content": "hi"}, turn, result], format)
+    assert [finding.kind for finding in done.findings] == ["empty content"]
+    assert done.fixed[1] == {**turn, "content": ""}
+    assert why_refused(format, done.fixed) is None
+    assert examine(done.fixed, format).sound

@@ -139,6 +139,9 @@ class OpenAIAnatomy(Anatomy):
     def framed(self, message: dict[str, Any]) -> Change | None:
         calls = message.get("tool_calls")
         if calls is None or (calls and message["role"] == "assistant"):
+            if message.get("content") == [] and (calls or message.get("function_call")):
+                said = {**message, "content": ""}
+                return Change(kinds.EMPTY, "its content is an empty list", 'its content is ""', said)
             return None
         rest = {key: value for key, value in message.items() if key != "tool_calls"}
         kind = kinds.STRAY_CALL if calls else kinds.NO_CALLS
