@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from itertools import islice
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ Place = ConversationStore | AsyncConversationStore | str | bytes | os.PathLike[s
 T = TypeVar("T")
 
 
-async def ended(call: Coroutine[Any, Any, T]) -> T:
+async def ended(call: Awaitable[T]) -> T:
     """What a store's call gives. A cancellation goes on when the call is over: what is read next shows it."""
     work = asyncio.ensure_future(call)
     cancelled: asyncio.CancelledError | None = None
