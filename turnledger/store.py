@@ -525,14 +525,15 @@ class ConversationStore:
     ) -> Sendable:
         """The list that a provider accepts (MEM-5): flat, or as that `provider` wants it, with its drops.
 
-        With `shared=True` its messages are to be treated as read-only.
+        With `shared=True` its messages are to be treated as read-only; the list itself is the caller's.
         """
         if provider is not None and provider not in PROVIDERS:
             raise InvalidArgument(f"provider must be one of {', '.join(PROVIDERS)}, not {provider!r}")
         with self._reading(conversation_id, at) as live:
             version = live.version
             if provider is None:
-                flat, drops = live.sendable.read(live.buffer)
+                view = live.sendable
+                flat, drops = view.lent(live.buffer) if shared else view.read(live.buffer)
                 return Sendable(flat if shared else fresh(flat), tuple(drops), version)
             items, drops = live.sendable.items(live.buffer)
             messages, request = PROVIDERS[provider](items)

@@ -17,6 +17,7 @@ from turnledger.domain.conversation import Conversation
 
 USER = {"role": "user", "content": "go on"}
 TURN = {"role": "assistant", "content": "", "tool_calls": [{"tool_call_id": "a", "name": "search"}]}
+ANSWER = {"role": "assistant", "content": "well"}
 RESULT = {"role": "tool", "content": "found", "tool_call_id": "a"}
 
 
@@ -126,7 +127,7 @@ def restored(source: Path, target: Path) -> None:
         a.backup(b)
 
 
-FOLDS = ("sendable_view.py", "live.py", "buffer.py", "plain.py")
+FOLDS = ("sendable_view.py", "live.py", "buffer.py", "plain.py", "lending.py")
 
 
 class Interrupting:
@@ -167,11 +168,11 @@ def long_log(path: Path) -> Path:
     with ConversationStore(path, durability="normal") as store:
         store.append("c", [{"role": "system", "content": "be kind"}, USER, TURN])
         store.append("c", [{"role": "assistant", "content": str(number)} for number in range(80)])
-        store.append("c", {"role": "assistant", "content": "well"})
+        store.append("c", ANSWER)
     return path
 
 
-@pytest.mark.parametrize("reading", ["buffer", "sendable", "held", "append"])
+@pytest.mark.parametrize("reading", ["buffer", "sendable", "held", "append", "lent"])
 def test_an_interrupt_at_any_line_of_a_fold_leaves_nothing_half_folded(reading: str, tmp_path: Path) -> None:
     """Half a fold was taken for a whole one: messages were doubled, and decisions made on an empty state."""
     path = long_log(tmp_path / "c.db")
@@ -192,6 +193,13 @@ def read_with(
         if reading == "append":
             store.sendable("c")
             interrupting.run(lambda: store.append("c", {"role": "system", "content": "x"}))
+        elif reading == "lent":
+            store.sendable("c", shared=True)
+            store.append("c", ANSWER)
+            interrupting.run(lambda: store.sendable("c", shared=True))
+            for _ in range(3):
+                now = store.sendable("c", shared=True).messages
+                assert now == normalize(store.buffer("c")).messages
         else:
             interrupting.run(lambda: getattr(store, reading)("c"))
             assert store.sendable("c").messages == sent
