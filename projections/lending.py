@@ -1,8 +1,8 @@
-"""The flat list as it is lent to a caller who treats its messages as read-only, and lent again when it is free.
+"""The flat list, lent to a caller who treats its messages as read-only, and lent again once it is free.
 
 To make a list of ten thousand messages counts a reference to each, all over the memory, which takes longer
-than the rest of a reading. So a list that nobody holds any more, and that is as it was when it was lent, grows
-by what has come since. A loop holds the last list while it asks for the next: hence two of them.
+than the rest of a reading. So a list that nobody holds any more, and that is as it was when it was lent,
+grows by what came since. A loop holds the last list while it asks for the next: hence two of them.
 """
 
 import sys
@@ -63,7 +63,7 @@ class Lending:
 
 
 def _held_by_nobody() -> int | None:
-    """What `is_free` counts for a list that only its `LentList` holds; None where nobody counts references."""
+    """What `is_free` counts for a list that only its `LentList` holds; None where none are counted."""
     counts = getattr(sys, "getrefcount", None)
     if counts is None or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None
