@@ -70,7 +70,7 @@ from turnledger.projections.diff import OF, Diff, Of
 from turnledger.projections.history import HistoryRow
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.providers import PROVIDERS
-from turnledger.projections.sendable import Sendable, fresh
+from turnledger.projections.sendable import Sendable
 from turnledger.projections.wire import wire
 
 log = logging.getLogger("turnledger")
@@ -533,8 +533,8 @@ class ConversationStore:
             version = live.version
             if provider is None:
                 view = live.sendable
-                flat, drops = view.lent(live.buffer) if shared else view.read(live.buffer)
-                return Sendable(flat if shared else fresh(flat), tuple(drops), version)
+                flat, drops = view.lent(live.buffer) if shared else view.own(live.buffer)
+                return Sendable(flat, tuple(drops), version)
             items, drops = live.sendable.items(live.buffer)
             messages, request = PROVIDERS[provider](items)
             return Sendable(messages, tuple(drops), version, request)

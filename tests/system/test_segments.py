@@ -170,6 +170,30 @@ def test_a_list_that_is_lent_again_is_the_normalized_buffer_and_no_list_that_is_
             assert all(list_held == as_it_was for list_held, as_it_was in held)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_caller_does_to_messages_of_its_own_shows_nowhere(seed: int) -> None:
+    chance = random.Random(seed)
+    buffer, sendable = BufferView(), SendableView()
+    with ConversationStore(":memory:", window=chance.choice([None, None, 9])) as store:
+        wander(store, chance, 15, chance.choice([None, 4]))
+        for event in store.events(CID):
+            sendable.apply(event)
+            buffer.apply(event)
+            if chance.random() < 0.6:
+                own, drops = sendable.own(buffer)
+                whole = normalize(buffer.buffer())
+                assert (own, tuple(drops)) == (whole.messages, whole.drops)
+                spoil(own)
+
+
+def spoil(value: Any) -> None:
+    """Changes every container in a value."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            spoil(inner)
+    value.clear()
+
+
 def test_a_loop_that_holds_the_last_list_is_lent_the_one_before_it_again() -> None:
     with ConversationStore(":memory:") as store:
         lists = []
