@@ -4,10 +4,11 @@ No call blocks the event loop. Writings have one thread, which takes them in the
 called (one process's writers stand in one queue anyway), readings have `READERS` others: however many tasks
 wait, the threads stay as few, and a writer that waits for a lock holds up no reading.
 
-What a cancelled await means: a call that has not begun is withdrawn, and nothing of it is recorded; one that
-has begun is finished by its thread, recorded whole or not at all, and only its answer is lost. No lock
-outlives it. Who cannot know which it was calls again with the same `idempotency_key`: that call stands in the
-queue behind the first. What is given to a call is read in the thread: leave it unchanged until the call ends.
+What a cancelled await means: a writing that has not begun is withdrawn, nothing of it is recorded; one that
+has begun is ended first, and then the cancellation goes on: it is recorded whole or not at all, what is read
+next shows which, and only its answer is lost. No lock outlives it. Who calls again with the same
+`idempotency_key` gets the answer. A cancelled reading is left alone. What is given to a call is read in the
+thread: leave it unchanged until the call ends.
 
 Rules, log and clock are the store's; this only carries calls to threads and answers back.
 """
@@ -47,7 +48,8 @@ def _written(method: Callable[Concatenate[ConversationStore, P], T]) -> AsyncMet
 
     @_named_like(method)
     async def call(self: "AsyncConversationStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.wrap_future(self._write(lambda store: method(store, *args, **kwargs)))
+        work = self._write(lambda store: method(store, *args, **kwargs))
+        return await _through(work, withdraw=True)
 
     return call
 

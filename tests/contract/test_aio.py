@@ -261,7 +261,11 @@ def test_an_append_cancelled_at_any_moment_is_recorded_whole_or_not_at_all(tmp_p
     run(body)
 
 
-def test_an_append_that_has_not_begun_is_withdrawn(tmp_path: Path) -> None:
+def test_an_append_that_has_not_begun_is_withdrawn_and_one_that_has_ends_before_it_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    """The cancellation overtook the thread: what was read next did not show what was recorded then."""
+
     async def body() -> None:
         async with AsyncConversationStore(tmp_path / "t.db", timeout_s=20) as store:
             await store.append("c", user("first"))
@@ -272,9 +276,14 @@ def test_an_append_that_has_not_begun_is_withdrawn(tmp_path: Path) -> None:
             await asyncio.sleep(0.05)
             waiting.cancel()
             begun.cancel()
-            await asyncio.wait([begun, waiting])
+            await asyncio.wait([waiting])
+            await asyncio.sleep(0.05)
+            assert not begun.done()
             other.execute("ROLLBACK")
             other.close()
+            await asyncio.wait([begun])
+            assert begun.cancelled()
+            assert [m["content"] for m in await store.buffer("c")] == ["first", "begun"]
             await store.append("c", user("last"))
             assert [m["content"] for m in await store.buffer("c")] == ["first", "begun", "last"]
 
