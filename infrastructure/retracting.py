@@ -78,7 +78,10 @@ def _standing(application: ConversationApplication, changes: Changes, numbers: l
 
 
 def cleared(
-    application: ConversationApplication, command: Command, expected_records: int | None = None
+    application: ConversationApplication,
+    command: Command,
+    expected_version: int | None,
+    expected_records: int | None,
 ) -> ClearResult:
     """Clears, and tells how many entries stood there."""
     count = 0
@@ -87,7 +90,9 @@ def cleared(
         nonlocal count
         count = clear(changes)
 
-    changes = command.run(decide, expected_records=expected_records, must_exist=True)
+    changes = command.run(
+        decide, expected_version=expected_version, expected_records=expected_records, must_exist=True
+    )
     if command.repeated:
         event = next(event for event in command.first_use() if isinstance(event, ConversationCleared))
         with application.reading(command.conversation_id, event.version - 1) as live:

@@ -333,18 +333,19 @@ class ConversationStore:
         turn_id: str | None = None,
         context: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
+        expected_version: int | None = None,
         expected_records: int | None = None,
     ) -> ClearResult:
         """Lets a conversation begin anew: its buffer is empty, and no call of before is known any more.
 
         A late result of such a call is dropped, until a turn declares its id again. Records of before are not
         shown any more. Entry numbers go on; what is held or in an open take stays, since it belongs to
-        executions. With nothing to forget nothing is recorded. `expected_records` is as in `append`. Raises
-        `ConversationNotFound`, `IdempotencyConflict` and `VersionConflict`.
+        executions. With nothing to forget nothing is recorded. `expected_version` and `expected_records` are
+        as in `append`. Raises `ConversationNotFound`, `IdempotencyConflict` and `VersionConflict`.
         """
         command = self._command(conversation_id, None, turn_id, context)
         command.keyed("clear", idempotency_key)
-        return cleared(self._application, command, expected_records)
+        return cleared(self._application, command, expected_version, expected_records)
 
     def fork(
         self,

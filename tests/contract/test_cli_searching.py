@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.command_line import DATA, run
 from tests.serving import served
-from turnledger import ConversationStore
+from turnledger import ConversationStore, Record
 from turnledger.cli.mistakes import DAMAGE, MISTAKE
 from turnledger.infrastructure.read_models import file
 
@@ -102,6 +102,9 @@ def test_statistics_count_what_there_is(cats: Path) -> None:
     found = run("stats", "--json", store=cats).json
     assert (found["events"], found["calls"], found["takes"]) == (9, {"answered": 1}, {"open": 1})
     assert found["tools"][0]["name"] == "search"
+    with ConversationStore(cats) as store:
+        store.append("cats", [], records=[Record("crm.note", None, number) for number in range(3)])
+    assert "records       3: 3 crm.note" in run("stats", store=cats).out
 
 
 def test_the_list_of_conversations_goes_by_pages(tmp_path: Path) -> None:

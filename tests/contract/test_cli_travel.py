@@ -9,7 +9,7 @@ import pytest
 from tests.contract.command_line import run
 from tests.contract.test_cli_mistakes import assert_one_line
 from tests.system.tampering import executed
-from turnledger import ConversationStore
+from turnledger import ConversationStore, Record
 
 CATS = 9
 """The last version of the conversation `cats`."""
@@ -87,6 +87,7 @@ def test_clear_says_how_many_entries_left(cats: Path) -> None:
     assert run("clear", "cats", store=cats).lines == [f"cats  version {CATS + 1}; 4 entries left the buffer"]
     assert "nothing was recorded" in run("clear", "cats", store=cats).out
     assert run("clear", "cats", "--json", store=cats).json["cleared"] == 0
+    assert_one_line(run("clear", "cats", "--expected-version", 1, store=cats))
     assert "begins anew" in run("log", "cats", store=cats).lines[-1]
 
 
@@ -116,6 +117,24 @@ def test_requests_are_listed_and_rebuilt(cats: Path) -> None:
     told = run("requests", "cats", "--show", 1, "--json", store=cats).json
     assert told["messages"] == sent.messages
     assert told["rendered_differently"] is False
+
+
+def test_records_are_listed_cut_short_and_whole(cats: Path) -> None:
+    assert run("records", "cats", store=cats).lines == ["no such record"]
+    with ConversationStore(cats) as store:
+        kept = [Record("crm.ticket", "7", {"text": "long " * 99}), Record("crm.note", None, "two\x1b[2J")]
+        store.append("cats", [], records=kept)
+    ticket, value, note, _ = run("records", "cats", store=cats).lines
+    assert ticket.startswith(f"{CATS + 1:>4}  crm.ticket 7  ")
+    assert value.endswith("… (508 characters)")
+    assert note.startswith(f"{CATS + 2:>4}  crm.note  ")
+    assert "\x1b" not in run("records", "cats", store=cats).out
+    assert "long " * 98 in run("records", "cats", "--key", "7", "--full", store=cats).out
+    (told,) = run("records", "cats", "--kind", "crm.note", "--json", store=cats).json
+    assert (told["key"], told["value"], told["version"]) == (None, "two\x1b[2J", CATS + 2)
+    run("clear", "cats", store=cats)
+    assert run("records", "cats", store=cats).lines == ["no such record"]
+    assert len(run("records", "cats", "--at", CATS + 1, store=cats).lines) == 2
 
 
 def test_a_request_that_no_longer_reads_as_it_was_sent_is_damage(

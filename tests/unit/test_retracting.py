@@ -23,6 +23,7 @@ from turnledger import (
     EntryRetracted,
     IdempotencyConflict,
     InvalidArgument,
+    VersionConflict,
 )
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.salvage import salvaged
@@ -271,6 +272,16 @@ def test_what_is_held_and_taken_survives_a_clearing() -> None:
     past.write_back(assistant("done"))
     assert past.on_the_wire() == [["b"]]
     assert past.store.verify().ok
+
+
+def test_a_clearing_decided_on_a_buffer_that_has_moved_on_is_refused() -> None:
+    past = Given([user("a")])
+    before = past.version
+    past.when(user("b"))
+    with pytest.raises(VersionConflict):
+        past.clear(expected_version=before)
+    past.buffer("user a", "user b")
+    past.clear(expected_version=past.version).buffer()
 
 
 def test_a_clearing_repeated_with_its_key_clears_nothing_new() -> None:

@@ -14,6 +14,7 @@ from turnledger.cli.migrating import migrate_
 from turnledger.cli.mistakes import Commands
 from turnledger.cli.options import store_option
 from turnledger.cli.reading import log, show
+from turnledger.cli.records import records
 from turnledger.cli.replaying import replay
 from turnledger.cli.requests import requests
 from turnledger.cli.retracting import clear, retract
@@ -55,7 +56,7 @@ def main(ctx: click.Context) -> None:
 
 for command in (
     *(demo, append, show, log, held, takes, import_, export, doctor, verify),
-    *(diff, replay, requests, fork, compact, retract, clear, inbox, head, serve),
+    *(diff, replay, requests, records, fork, compact, retract, clear, inbox, head, serve),
     *(follow, search, stats, migrate_),
 ):
     main.add_command(command)

@@ -4,7 +4,12 @@ from dataclasses import asdict
 
 import click
 
-from turnledger.cli.options import json_option, store_option_here, store_to_write
+from turnledger.cli.options import (
+    expected_version_option,
+    json_option,
+    store_option_here,
+    store_to_write,
+)
 from turnledger.cli.screen import Screen, json_line
 from turnledger.projections.legible import counted, legible
 from turnledger.projections.timeline import entries_named
@@ -33,11 +38,12 @@ Examples:
 @click.command(help=_RETRACT_HELP)
 @click.argument("conversation_id", metavar="ID")
 @click.option("--entry", type=click.IntRange(min=1), metavar="N", help="The entry to take back.")
+@expected_version_option
 @json_option
 @store_option_here
-def retract(conversation_id: str, entry: int | None, as_json: bool) -> None:
+def retract(conversation_id: str, entry: int | None, expected_version: int | None, as_json: bool) -> None:
     with store_to_write(create=False) as store:
-        done = store.retract(conversation_id, entry)
+        done = store.retract(conversation_id, entry, expected_version=expected_version)
     if as_json:
         click.echo(json_line(asdict(done)))
         return
@@ -51,12 +57,13 @@ def retract(conversation_id: str, entry: int | None, as_json: bool) -> None:
 
 @click.command(help=_CLEAR_HELP)
 @click.argument("conversation_id", metavar="ID")
+@expected_version_option
 @json_option
 @store_option_here
-def clear(conversation_id: str, as_json: bool) -> None:
+def clear(conversation_id: str, expected_version: int | None, as_json: bool) -> None:
     with store_to_write(create=False) as store:
         before = store.version(conversation_id)
-        done = store.clear(conversation_id)
+        done = store.clear(conversation_id, expected_version=expected_version)
     if as_json:
         click.echo(json_line(asdict(done)))
         return

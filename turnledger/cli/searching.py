@@ -171,6 +171,8 @@ def _show_statistics(screen: Screen, found: Statistics) -> None:
         row("takes", f"{sum(found.takes.values()):,}{_counts(found.takes)}")
     row("executions", f"{found.executions:,}")
     row("requests", f"{found.requests:,}")
+    if found.records:
+        row("records", f"{sum(found.records.values()):,}{_counts(found.records)}")
     _show_tools(screen, found)
 
 
