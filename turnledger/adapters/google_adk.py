@@ -14,11 +14,9 @@ last answer (RT-TOOL-7): see `wire` and `held`.
                     artifact_service=TurnledgerArtifactService("chats.db"))
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
-from threading import Lock
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -27,6 +25,7 @@ from pydantic_core import to_jsonable_python
 
 from turnledger.adapters.awaiting import Place, awaited, ended
 from turnledger.adapters.extras import extra
+from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_artifacts import TurnledgerArtifactService
 from turnledger.adapters.google_adk_events import (
     artifact_references,
@@ -46,7 +45,6 @@ from turnledger.domain.errors import (
     StoreUnwritable,
     VersionConflict,
 )
-from turnledger.domain.events import DomainEvent
 from turnledger.domain.records import Record
 
 with extra("google-adk"):
@@ -63,8 +61,6 @@ with extra("google-adk"):
 
 __all__ = ["TurnledgerArtifactService", "TurnledgerSessionService", "conversation_of"]
 
-SESSIONS_MAX = 1_000
-
 
 class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     """ADK's sessions in a store: a path or URL, or a store of either kind."""
@@ -72,8 +68,7 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     def __init__(self, store: Place) -> None:
         self.store, self._is_own = awaited(store)
         self._scopes = Scopes(self.store)
-        self._stories: OrderedDict[str, Story] = OrderedDict()
-        self._folding = Lock()
+        self._stories = Folds(Story)
 
     async def create_session(
         self,
@@ -206,26 +201,15 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
 
         `version` is that of the log, where it is known; `now` that of what was recorded here just now.
         """
-        story = self._stories.get(conversation) or Story()
+        story = self._stories.of(conversation)
         if version is None or story.version != version:
             try:
                 found = [e async for e in self.store.events(conversation, after=story.version)]
             except ConversationNotFound:
                 return story
-            story = self._read_on(conversation, story, found)
+            story = self._stories.read_on(conversation, story, found)
         with suppress(StoreUnwritable):
             await self._complete(conversation, story, now)
-        return story
-
-    def _read_on(self, conversation: str, story: Story, events: Iterable[DomainEvent]) -> Story:
-        """Folds the events once, whichever of several tasks or threads is first to have read them."""
-        with self._folding:
-            for event in events:
-                story = story.told(event)
-            self._stories[conversation] = story
-            self._stories.move_to_end(conversation)
-            if len(self._stories) > SESSIONS_MAX:
-                self._stories.popitem(last=False)
         return story
 
     async def _complete(self, conversation: str, story: Story, now: int | None) -> None:

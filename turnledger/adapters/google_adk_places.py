@@ -1,7 +1,7 @@
 """Where Google ADK's things stand in a store: a conversation each session, and each user's and app's state.
 
-`google-adk/APP/USER/SESSION`, and behind it `/artifacts` and `/artifacts/parts`; names are written as in
-`naming`. What is a user's own file stands where the session has no name, which no session of ADK's is.
+`google-adk/APP/USER/SESSION`, names as in `naming`. Files are listed in `google-adk-files/APP/USER/SESSION`,
+those of a user where the session has no name, as none of ADK's is. Contents stand in `google-adk-file/…`.
 """
 
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from typing import Any
 from turnledger.adapters.naming import path_of
 from turnledger.infrastructure.reading import ConversationSummary
 
-PREFIX = "google-adk"
+PREFIX, FILES, FILE = "google-adk", "google-adk-files", "google-adk-file"
 
 
 def conversation_of(app_name: str, user_id: str | None = None, session_id: str | None = None) -> str:
@@ -19,8 +19,13 @@ def conversation_of(app_name: str, user_id: str | None = None, session_id: str |
 
 
 def artifacts_of(app_name: str, user_id: str, session_id: str | None = None) -> str:
-    """The id of the conversation of a session's files, or of a user's."""
-    return f"{conversation_of(app_name, user_id, session_id or '')}/artifacts"
+    """The id of the conversation of a session's files, or of a user's: which there are."""
+    return path_of(FILES, app_name, user_id, session_id or "")
+
+
+def content_at(name: str) -> str:
+    """The id of the conversation of a file's contents."""
+    return path_of(FILE, name)
 
 
 async def sessions_of(store: Any, app_name: str, user_id: str | None) -> AsyncIterator[ConversationSummary]:

@@ -71,9 +71,7 @@ class Story:
     rewinds: list[Rewind] = field(default_factory=list)
 
     def told(self, event: DomainEvent) -> "Story":
-        """The story with one more event; one that it has already changes nothing."""
-        if event.version <= self.version:
-            return self
+        """The story with one more event."""
         if isinstance(event, ConversationCleared):
             return Story(event.version)
         if isinstance(event, CallHealed):

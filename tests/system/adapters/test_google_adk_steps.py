@@ -94,6 +94,10 @@ def rewound(before: str) -> Event:
     return Event(author="user", invocation_id="rewind", actions=actions)
 
 
+def service(store: ConversationStore) -> Any:
+    return TurnledgerSessionService(store)
+
+
 async def begun(sessions: Any, *events: Event, **named: Any) -> Any:
     session = await sessions.create_session(**{**NAMED, **named})
     for event in events:
@@ -107,7 +111,7 @@ def buffer(store: ConversationStore) -> list[tuple[str, Any]]:
 
 def test_a_step_reads_what_is_new_and_not_how_long_the_session_is(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         session = await begun(sessions, *(said(str(n), delta={"app:n": n}) for n in range(50)))
         newest = GetSessionConfig(num_recent_events=2)
         store.read = 0
@@ -125,7 +129,7 @@ def test_a_step_reads_what_is_new_and_not_how_long_the_session_is(store: Mortal)
 
 def test_a_state_that_was_read_is_the_callers_own(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         await begun(sessions, said("Hi", delta={"own": [1], "app:a": [1], "user:u": [1]}))
         read = await sessions.get_session(**NAMED)
         for key in "own", "app:a", "user:u":
@@ -139,12 +143,12 @@ def test_a_state_that_was_read_is_the_callers_own(store: Mortal) -> None:
 
 def test_a_session_that_another_process_deleted_takes_no_more_events(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         session = await begun(sessions, said("Hi"))
-        await TurnledgerSessionService(store).delete_session(**NAMED)
+        await service(store).delete_session(**NAMED)
         with pytest.raises(SessionNotFoundError):
             await sessions.append_event(session, said("Still?"))
-        await TurnledgerSessionService(store).create_session(**NAMED)
+        await service(store).create_session(**NAMED)
         assert (await sessions.get_session(**NAMED)).events == []
 
     run(main())
@@ -154,7 +158,7 @@ def test_a_call_gets_an_id_of_its_own_where_the_first_is_not_among_the_events_th
     store: Mortal,
 ) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         await begun(sessions, said("Where?"), called("c1"), answered("c1"), said("There", by="clerk"))
         newest = GetSessionConfig(num_recent_events=1)
         session = await sessions.get_session(**NAMED, config=newest)
@@ -168,7 +172,7 @@ def test_a_call_gets_an_id_of_its_own_where_the_first_is_not_among_the_events_th
 
 def test_calls_without_an_id_stay_without_one(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         await begun(sessions, called("", ""), said("?"))
         [event, *_] = (await sessions.get_session(**NAMED)).events
         assert [call.id for call in event.get_function_calls()] == ["", ""]
@@ -181,18 +185,18 @@ def test_state_whose_process_died_behind_its_event_is_there_when_the_session_is_
     store: Mortal,
 ) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         session = await begun(sessions)
         store.dies = lambda call, conversation: conversation == conversation_of("shop")
         with pytest.raises(Died):
             await sessions.append_event(session, said("Hi", delta={"app:name": "x", "app:n": 1, "own": 1}))
         del store.dies
-        other = await begun(TurnledgerSessionService(store), session_id="other")
+        other = await begun(service(store), session_id="other")
         assert other.state == {}
         await sessions.append_event(other, said("Later", delta={"app:n": 2}))
-        read = await TurnledgerSessionService(store).get_session(**NAMED)
+        read = await service(store).get_session(**NAMED)
         assert read.state == {"own": 1, "app:name": "x", "app:n": 2}  # what was said later stays
-        assert (await TurnledgerSessionService(store).get_session(**NAMED)).state == read.state
+        assert (await service(store).get_session(**NAMED)).state == read.state
 
     run(main())
 
@@ -201,11 +205,9 @@ def test_state_that_a_new_session_brings_is_not_lost_with_its_process(store: Mor
     async def main() -> None:
         store.dies = lambda call, conversation: conversation == conversation_of("shop", "u")
         with pytest.raises(Died):
-            await TurnledgerSessionService(store).create_session(
-                **NAMED, state={"user:plan": "pro", "own": 1}
-            )
+            await service(store).create_session(**NAMED, state={"user:plan": "pro", "own": 1})
         del store.dies
-        again = await TurnledgerSessionService(store).get_session(**NAMED)
+        again = await service(store).get_session(**NAMED)
         assert again.state == {"user:plan": "pro", "own": 1}
 
     run(main())
@@ -213,7 +215,7 @@ def test_state_that_a_new_session_brings_is_not_lost_with_its_process(store: Mor
 
 def test_events_of_one_id_in_two_sessions_both_bring_their_state(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         await begun(sessions, said("Hi", id="e1", delta={"app:a": 1}))
         other = await begun(sessions, said("Hi", id="e1", delta={"app:b": 2}), session_id="other")
         assert other.state == {"app:a": 1, "app:b": 2}
@@ -224,19 +226,19 @@ def test_events_of_one_id_in_two_sessions_both_bring_their_state(store: Mortal) 
 
 def test_a_rewind_whose_process_died_is_ended_when_the_session_is_read_again(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         talk = [said(text, name) for name in ("r1", "r2", "r3") for text in (f"{name} a", f"{name} b")]
         session = await begun(sessions, *talk)
-        calls: list[str] = []
-        store.dies = lambda call, conversation: call == "retract" and bool(calls.append(call) or calls[2:])
+        calls = iter(range(9))
+        store.dies = lambda call, conversation: call == "retract" and next(calls) == 2
         with pytest.raises(Died):
             await sessions.append_event(session, rewound("r2"))
         del store.dies
         assert len(buffer(store)) == 4  # two of the four were taken back
-        again = await TurnledgerSessionService(store).get_session(**NAMED)
+        again = await service(store).get_session(**NAMED)
         await sessions.append_event(again, said("on", "r4"))
         assert [content for _, content in buffer(store)] == ["r1 a", "r1 b", "on"]
-        await TurnledgerSessionService(store).get_session(**NAMED)
+        await service(store).get_session(**NAMED)
         assert len(buffer(store)) == 3
         assert store.verify().ok
 
@@ -246,7 +248,7 @@ def test_a_rewind_whose_process_died_is_ended_when_the_session_is_read_again(sto
 def test_a_rewind_leaves_what_stands_behind_a_call_that_was_healed_meanwhile(store: Mortal) -> None:
     async def main() -> None:
         first = said("q1"), called("x", "y"), answered("y")
-        await begun(TurnledgerSessionService(store), *first, said("q2", "r2"), rewound("r2"))
+        await begun(service(store), *first, said("q2", "r2"), rewound("r2"))
         assert buffer(store) == [("user", "q1"), ("assistant", ""), ("tool", '{"r":"y"}')]
 
     run(main())
@@ -256,7 +258,7 @@ def test_a_late_result_that_is_rewound_is_taken_back(store: Mortal) -> None:
     async def main() -> None:
         first = said("q1"), called("x"), said("q2", "r2")
         late = answered("x", run_id="r3", by="user")
-        await begun(TurnledgerSessionService(store), *first, late, rewound("r3"))
+        await begun(service(store), *first, late, rewound("r3"))
         assert buffer(store) == [("user", "q1"), ("assistant", ""), ("user", "q2")]
         assert [m["role"] for m in store.sendable(CID).messages] == ["user", "assistant", "tool", "user"]
 
@@ -266,7 +268,7 @@ def test_a_late_result_that_is_rewound_is_taken_back(store: Mortal) -> None:
 @pytest.mark.parametrize("name", ["a/b", "..", "%2F", "x" * 2_000, "a\nb\x00", "né ü 😀", "a" * 76, "a" * 77])
 def test_a_session_may_have_any_name(store: Mortal, name: str) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         named = {"app_name": name, "user_id": name, "session_id": name}
         await begun(sessions, said("Hi", delta={"user:u": 1}), **named)
         assert (await sessions.get_session(**named)).events
@@ -279,7 +281,7 @@ def test_a_session_may_have_any_name(store: Mortal, name: str) -> None:
 
 def test_events_may_have_long_ids_and_blank_invocations(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         given = said("a", id="e" * 300), said("b", " "), said("c", "i" * 300), said("d", id=" ")
         await begun(sessions, *given, *(event.model_copy(deep=True) for event in given))
         assert len((await sessions.get_session(**NAMED)).events) == 4
@@ -290,14 +292,14 @@ def test_events_may_have_long_ids_and_blank_invocations(store: Mortal) -> None:
 
 def test_a_cancellation_does_not_part_an_event_from_its_state(store: Mortal) -> None:
     async def main() -> None:
-        sessions: Any = TurnledgerSessionService(store)
+        sessions = service(store)
         session = await begun(sessions)
         for number in range(20):
             step = asyncio.ensure_future(sessions.append_event(session, said("x", delta={"app:n": number})))
             await asyncio.sleep(number / 10_000)
             step.cancel()
             await asyncio.wait([step])
-            read = await TurnledgerSessionService(store).get_session(**NAMED)
+            read = await service(store).get_session(**NAMED)
             told = [event.actions.state_delta["app:n"] for event in read.events]
             assert read.state == ({"app:n": told[-1]} if told else {})
             assert [event.id for event in session.events] == [event.id for event in read.events]
