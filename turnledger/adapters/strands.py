@@ -25,6 +25,7 @@ from turnledger.adapters.strands_messages import (
     as_entries,
     made,
     results_in,
+    session_message,
     with_answers,
     with_own_ids,
 )
@@ -219,7 +220,7 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         asked = {shape.version: shape.number for shape in shapes}
         found = self.store.events(conversation, after=min(asked) - 1, to=max(asked)) if asked else ()
         return {
-            asked[event.version]: SessionMessage.from_dict(event.record)
+            asked[event.version]: session_message(event.record)
             for event in found
             if isinstance(event, RecordKept) and event.version in asked
         }

@@ -4,7 +4,7 @@ Pure. A result that Strands puts where it finds none is a stand-in (MEM-3): the 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -13,9 +13,15 @@ from turnledger.importing import read_messages
 
 with extra("strands"):
     from strands.tools._tool_helpers import generate_missing_tool_result_content
-    from strands.types.session import SessionMessage
+    from strands.types.session import SessionMessage, decode_bytes_values
 
 _STAND_IN = generate_missing_tool_result_content(["x"])[0]["toolResult"]["content"]
+_FIELDS = {one.name for one in fields(SessionMessage)}
+
+
+def session_message(kept: Mapping[str, Any]) -> SessionMessage:
+    """What `SessionMessage.from_dict` gives. That looks at its signature for each key, which takes longest."""
+    return SessionMessage(**{key: decode_bytes_values(kept[key]) for key in _FIELDS if key in kept})
 
 
 def as_entries(message: Mapping[str, Any]) -> list[dict[str, Any]]:
