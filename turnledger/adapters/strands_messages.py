@@ -20,7 +20,7 @@ _FIELDS = {one.name for one in fields(SessionMessage)}
 
 
 def session_message(kept: Mapping[str, Any]) -> SessionMessage:
-    """What `SessionMessage.from_dict` gives. That looks at its signature for each key, which takes longest."""
+    """What `SessionMessage.from_dict` gives, which looks at its own signature for each key: that is slow."""
     return SessionMessage(**{key: decode_bytes_values(kept[key]) for key in _FIELDS if key in kept})
 
 
