@@ -6,6 +6,7 @@
 import asyncio
 import os
 import random
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -113,12 +114,18 @@ class Scene:
             await shop.runner.rewind_async(**named, rewind_before_invocation_id=before)
 
 
+def _of(name: str, parts: list[Any]) -> Iterator[int]:
+    """The places of results of this name."""
+    return (n for n, p in enumerate(parts) if p.function_response and p.function_response.name == name)
+
+
 def in_the_order_of_calls(contents: list[Any]) -> list[Any]:
     """ADK itself puts the results of one turn in the order in which they came, on every store."""
     for turn, answer in pairwise(contents):
         names = [part.function_call.name for part in turn.parts if part.function_call]
-        if names and all(part.function_response for part in answer.parts):
-            answer.parts.sort(key=lambda part: names.index(part.function_response.name))
+        left = list(answer.parts)
+        if sorted(names) == sorted(part.function_response.name for part in left if part.function_response):
+            answer.parts = [left.pop(next(_of(name, left))) for name in names] + left
     return contents
 
 
