@@ -45,6 +45,7 @@ from turnledger.domain.errors import (
     StoreUnwritable,
     VersionConflict,
 )
+from turnledger.domain.events import RecordKept
 from turnledger.domain.records import Record
 
 with extra("google-adk"):
@@ -228,13 +229,19 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     async def _events(self, conversation: str, story: Story, config: GetSessionConfig) -> list[Event]:
         newest, since = config.num_recent_events, config.after_timestamp
         after = story.behind(newest, since)
-        found = await self.store.records(conversation, EVENT, after=after, at=story.version)
-        events = [Event.model_validate(record.value) for record in found]
+        events = [Event.model_validate(value) for value in await self._kept(conversation, after, story)]
         if any(call.id in story.healed for event in events for call in event.get_function_calls()):
             events = with_healed(events, await self.store.entries(conversation))
         if newest is not None:
             events = events[-newest:] if newest else []
         return events if since is None else [event for event in events if event.timestamp >= since]
+
+    async def _kept(self, conversation: str, after: int, story: Story) -> list[Any]:
+        """The events behind a version as they were kept: all by what they are, some by where they are."""
+        if not after:
+            return [one.value for one in await self.store.records(conversation, EVENT, at=story.version)]
+        found = self.store.events(conversation, after=after, to=story.version)
+        return [e.record async for e in found if isinstance(e, RecordKept) and e.kind == EVENT]
 
     async def _session(self, made: Mapping[str, Any], story: Story) -> Session:
         """The session without its events, and with a state that is the caller's own."""

@@ -11,10 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from turnledger.adapters.extras import extra
+from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_places import conversation_of
 from turnledger.adapters.google_adk_story import Scoped
 from turnledger.domain.errors import ConversationNotFound
-from turnledger.domain.records import KeptRecord, Record
+from turnledger.domain.events import DomainEvent, RecordKept
+from turnledger.domain.records import Record
 
 with extra("google-adk"):
     from google.adk.sessions.state import State
@@ -31,16 +33,17 @@ class _Scope:
     said: dict[str, datetime] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
 
-    def take_in(self, record: KeptRecord) -> None:
-        if record.version <= self.version:
-            return
-        self.version = record.version
-        self.keys.add(str(record.key))
-        late = record.value.get("late")
-        said = datetime.fromisoformat(late) if late else record.time
-        for name, value in record.value["delta"].items():
-            if late is None or name not in self.said or self.said[name] <= said:
-                self.state[name], self.said[name] = value, said
+    def told(self, event: DomainEvent) -> "_Scope":
+        """The state with one more event; of the late, what nobody said anew since."""
+        self.version = event.version
+        if isinstance(event, RecordKept) and event.kind == STATE:
+            self.keys.add(str(event.key))
+            late = event.record.get("late")
+            said = datetime.fromisoformat(late) if late else event.time
+            for name, value in event.record["delta"].items():
+                if late is None or name not in self.said or self.said[name] <= said:
+                    self.state[name], self.said[name] = value, said
+        return self
 
 
 class Scopes:
@@ -48,7 +51,7 @@ class Scopes:
 
     def __init__(self, store: Any) -> None:
         self._store = store
-        self._known: dict[str, _Scope] = {}
+        self._known = Folds(_Scope)
 
     async def of(self, app_name: str, user_id: str) -> dict[str, Any]:
         """The state of the app and of the user, with the prefixes that ADK has for them; yours to change."""
@@ -75,14 +78,12 @@ class Scopes:
                 )
 
     async def _scope(self, conversation: str) -> _Scope:
-        scope = self._known.setdefault(conversation, _Scope())
+        scope = self._known.of(conversation)
         try:
-            found = await self._store.records(conversation, STATE, after=scope.version)
+            found = [event async for event in self._store.events(conversation, after=scope.version)]
         except ConversationNotFound:
             return scope
-        for record in found:
-            scope.take_in(record)
-        return scope
+        return self._known.read_on(conversation, scope, found)
 
 
 def _places(app_name: str, user_id: str) -> list[tuple[str, str]]:
