@@ -187,11 +187,10 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         """The conversation as the log has it now, with all done that follows a redaction."""
         story = self._stories.of(conversation)
         try:
-            story = self._stories.read_on(
-                conversation, story, self.store.events(conversation, after=story.version)
-            )
+            found = list(self.store.events(conversation, after=story.version))
         except ConversationNotFound:
             return story
+        story = self._stories.read_on(conversation, story, found)
         with suppress(StoreUnwritable):
             while story.redacted:
                 number, version = story.redacted[0]

@@ -90,10 +90,14 @@ class Scene:
 
     async def late(self, shop: Shop) -> None:
         """A result comes, of a call that may be open, healed, answered or rewound."""
-        made = [(call, e) for e in (await shop.session()).events for call in e.get_function_calls()]
+        made = [e.get_function_calls() for e in (await shop.session()).events if e.get_function_calls()]
         if made:
             shop.model.turns[:] = [says("Thanks")]
-            call, _ = self.random.choice(made)
+            turn = self.random.choice(made)
+            waits = [
+                call for call in turn if call.name == "wait"
+            ]  # ADK would make it again, and it never ends
+            call = self.random.choice(waits or turn)
             try:
                 await shop.ask(answers(call.id, call.name, where="depot"))
             except ValueError as error:  # ADK's own, of a call that was rewound
