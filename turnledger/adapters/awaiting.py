@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import wraps
 from itertools import islice
 from typing import Any, TypeVar
@@ -43,12 +43,20 @@ class Threads:
 
         return call
 
-    async def conversations(self, **asked: Any) -> AsyncIterator[Any]:
+    def conversations(self, **asked: Any) -> AsyncIterator[Any]:
         """The summaries, a page at a time."""
-        found = self._store.conversations(**asked)
-        while page := await asyncio.to_thread(lambda: list(islice(found, PAGE_ITEMS))):
-            for summary in page:
-                yield summary
+        return _paged(lambda: self._store.conversations(**asked))
+
+    def events(self, conversation_id: str, **asked: Any) -> AsyncIterator[Any]:
+        """The events, a page at a time."""
+        return _paged(lambda: self._store.events(conversation_id, **asked))
+
+
+async def _paged(opened: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
+    found = await asyncio.to_thread(opened)
+    while page := await asyncio.to_thread(lambda: list(islice(found, PAGE_ITEMS))):
+        for item in page:
+            yield item
 
 
 def awaited(store: Place) -> tuple[Any, bool]:

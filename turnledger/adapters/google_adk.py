@@ -4,7 +4,8 @@
 the same transaction the messages that they are, so that `sendable` and `verify` know them. Calls that a crash
 or a cancel left open are healed when the user goes on (MEM-3), and the session's next reading has the
 placeholder where it belongs. Events of several writers stand in the order in which they came: no session is
-ever stale. State of an app or a user has a conversation of its own.
+ever stale. State of an app or a user has a conversation of its own. What was read of a session is kept, so
+that a step costs what is new.
 
 Artifacts that an agent saves in a run are held from the event that names them, and delivered on the run's
 last answer (RT-TOOL-7): see `wire` and `held`.
@@ -13,15 +14,18 @@ last answer (RT-TOOL-7): see `wire` and `held`.
                     artifact_service=TurnledgerArtifactService("chats.db"))
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
+from copy import deepcopy
 from time import time
 from typing import Any
 from uuid import uuid4
 
 from pydantic_core import to_jsonable_python
 
-from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.awaiting import Place, awaited, ended
 from turnledger.adapters.extras import extra
+from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_artifacts import TurnledgerArtifactService
 from turnledger.adapters.google_adk_events import (
     artifact_references,
@@ -31,8 +35,17 @@ from turnledger.adapters.google_adk_events import (
     with_own_ids,
     without_temporary,
 )
-from turnledger.adapters.google_adk_places import conversation_of, sessions_of
-from turnledger.domain.errors import ConversationNotFound
+from turnledger.adapters.google_adk_places import artifacts_of, conversation_of, sessions_of
+from turnledger.adapters.google_adk_scopes import Scopes
+from turnledger.adapters.google_adk_story import EVENT, SESSION, Story, run_of
+from turnledger.adapters.naming import as_id
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    EntryNotFound,
+    StoreUnwritable,
+    VersionConflict,
+)
+from turnledger.domain.events import RecordKept
 from turnledger.domain.records import Record
 
 with extra("google-adk"):
@@ -49,17 +62,14 @@ with extra("google-adk"):
 
 __all__ = ["TurnledgerArtifactService", "TurnledgerSessionService", "conversation_of"]
 
-SESSION, EVENT, STATE = "google-adk.session", "google-adk.event", "google-adk.state"
-_SCOPES = (State.APP_PREFIX, State.USER_PREFIX)
-
 
 class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     """ADK's sessions in a store: a path or URL, or a store of either kind."""
 
     def __init__(self, store: Place) -> None:
         self.store, self._is_own = awaited(store)
-        self._scopes: dict[str, tuple[int, dict[str, Any]]] = {}
-        self._made: set[str] = set()
+        self._scopes = Scopes(self.store)
+        self._stories = Folds(Story)
 
     async def create_session(
         self,
@@ -71,20 +81,15 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     ) -> Session:
         """Raises ADK's `AlreadyExistsError` for an id that is taken."""
         chosen = (session_id or "").strip() or uuid4().hex
-        given = _jsonable(without_temporary(state or {}))
         session = {
             "id": chosen,
             "app_name": app_name,
             "user_id": user_id,
-            "state": {key: value for key, value in given.items() if not key.startswith(_SCOPES)},
+            "state": _jsonable(without_temporary(state or {})),
             "last_update_time": time(),
         }
         conversation = conversation_of(app_name, user_id, chosen)
-        done = await self.store.append(conversation, [], records=[Record(SESSION, "session", session)])
-        if not done.records:
-            raise AlreadyExistsError(f"Session with id {chosen} already exists.")
-        await self._keep_scopes(app_name, user_id, given, uuid4().hex)
-        return await self._session(session, ())
+        return await ended(self._created(conversation, Record(SESSION, "session", session)))
 
     async def get_session(
         self,
@@ -96,54 +101,74 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
     ) -> Session | None:
         """The session with its events, placeholders of healed calls among them; None where there is none."""
         conversation = conversation_of(app_name, user_id, session_id.strip())
-        kept = await self._kept(conversation)
-        if kept is None:
+        story = await self._story(conversation)
+        if story.session is None:
             return None
-        events = [
-            Event.model_validate(record.value) for record in await self.store.records(conversation, EVENT)
-        ]
-        session = await self._session(kept, events)
-        session.events = _within(with_healed(events, await self.store.entries(conversation)), config)
+        session = await self._session(story.session, story)
+        session.events = await self._events(conversation, story, config or GetSessionConfig())
         return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """The sessions of an app or a user without their events, the one that was last at work last."""
         found = []
-        async for conversation in sessions_of(self.store, app_name, user_id):
-            if (kept := await self._kept(conversation)) is not None:
-                records = await self.store.records(conversation, EVENT)
-                session = await self._session(kept, [Event.model_validate(r.value) for r in records])
-                found.append(session)
+        async for summary in sessions_of(self.store, app_name, user_id):
+            story = await self._story(summary.conversation_id, summary.version)
+            if story.session is not None:
+                found.append(await self._session(story.session, story))
         return ListSessionsResponse(sessions=sorted(found, key=lambda session: session.last_update_time))
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Clears the conversation: the session is gone, and its id free; the log still tells what it was."""
-        conversation = conversation_of(app_name, user_id, session_id.strip())
-        if await self._kept(conversation) is not None:
-            await self.store.clear(conversation)
-            self._made.discard(conversation)
+        """Clears the conversation: the session and its files are gone, and its id free; the log still tells
+        what they were."""
+        name = session_id.strip()
+        conversation = conversation_of(app_name, user_id, name)
+        if (await self._story(conversation)).session is not None:
+            await ended(self._cleared(artifacts_of(app_name, user_id, name), conversation))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        return dict(await self._scope(conversation_of(app_name, user_id)))
+        state = await self._scopes.of(app_name, user_id)
+        prefix = State.USER_PREFIX
+        return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Records the event and the messages that it is, in one transaction; the same event again, nothing.
 
-        Raises ADK's `SessionNotFoundError`, never its `StaleSessionError`.
+        State of the app or the user is recorded behind it; if the process dies in between, when the session
+        is read again. Raises ADK's `SessionNotFoundError`, never its `StaleSessionError`.
         """
-        if event.partial:
-            return event
+        return event if event.partial else await ended(self._appended(session, event))
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened here."""
+        if self._is_own:
+            await self.store.close()
+
+    async def _created(self, conversation: str, made: Record) -> Session:
+        done = await self.store.append(conversation, [], records=[made])
+        if not done.records:
+            raise AlreadyExistsError(f"Session with id {made.value['id']} already exists.")
+        return await self._session(made.value, await self._story(conversation, now=done.version))
+
+    async def _cleared(self, *conversations: str) -> None:
+        for conversation in conversations:
+            with suppress(ConversationNotFound):
+                await self.store.clear(conversation)
+
+    async def _appended(self, session: Session, event: Event) -> Event:
         conversation = conversation_of(session.app_name, session.user_id, session.id)
-        if conversation not in self._made and await self._kept(conversation) is None:
-            raise SessionNotFoundError(f"Session {session.id} not found.")
-        with_own_ids(event, session.events)
-        kept = as_kept(event)
-        delta = kept.get("actions", {}).get("state_delta", {})
-        await self._keep_scopes(session.app_name, session.user_id, delta, event.id)
-        healed = await self._record(conversation, event, kept, messages_of(event, session.events))
-        if event.actions.rewind_before_invocation_id:
-            await self._rewind(conversation, event.actions.rewind_before_invocation_id)
-        if any(known.id == event.id for known in session.events):
+        while True:
+            story = await self._story(conversation)
+            if story.session is None:
+                raise SessionNotFoundError(f"Session {session.id} not found.")
+            is_known = event.id in story.places
+            with_own_ids(event, story.declared)
+            try:
+                version, healed = await self._record(conversation, event, story)
+                break
+            except VersionConflict:
+                continue  # decided on less than is there now
+        await self._story(conversation, now=version)
+        if is_known and any(known.id == event.id for known in session.events):
             return event
         await super().append_event(session=session, event=event)
         session.last_update_time = event.timestamp
@@ -151,93 +176,80 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
             session.events[:] = with_healed(session.events, await self.store.entries(conversation))
         return event
 
-    async def close(self) -> None:
-        """Closes the store, if it was opened here."""
-        if self._is_own:
-            await self.store.close()
-
-    async def _record(
-        self, conversation: str, event: Event, kept: dict[str, Any], messages: list[dict[str, Any]]
-    ) -> bool:
-        """Appends, and holds or delivers what was saved; whether calls were healed by that."""
-        run = event.invocation_id or event.id
+    async def _record(self, conversation: str, event: Event, story: Story) -> tuple[int, bool]:
+        """Appends, and holds or delivers what was saved; the version, and whether that healed calls."""
+        key, run = as_id(event.id), run_of(event.invocation_id, event.id)
+        messages = messages_of(event, story.long_running)
         origin: Any = {"turn_id": run, "context": {"author": event.author} if event.author else None}
-        keyed: Any = {"records": [Record(EVENT, event.id, kept)], "idempotency_key": event.id, **origin}
+        keyed: Any = {
+            "records": [Record(EVENT, key, as_kept(event))],
+            "idempotency_key": key,
+            "expected_records": story.version,
+            **origin,
+        }
         artifacts = artifact_references(event)
         if messages and messages[-1]["role"] == "assistant" and event.is_final_response():
             last = await self.store.write_back(conversation, run, messages, artifacts=artifacts, **keyed)
-            return bool(last.healed)
+            return last.version, bool(last.healed)
         if artifacts:
-            await self.store.hold(conversation, run, artifacts, idempotency_key=f"{event.id}/hold", **origin)
+            held = as_id(f"{event.id}/hold")
+            await self.store.hold(conversation, run, artifacts, idempotency_key=held, **origin)
         done = await self.store.append(conversation, messages, execution_id=run, **keyed)
-        return bool(done.healed)
+        return done.version, bool(done.healed)
 
-    async def _rewind(self, conversation: str, invocation_id: str) -> None:
-        """What was said from that invocation on leaves the buffer, newest first."""
-        entries = await self.store.entries(conversation)
-        place = next((entry.position for entry in entries if entry.turn_id == invocation_id), None)
-        for entry in reversed([] if place is None else entries[place:]):
-            await self.store.retract(conversation, entry.number, turn_id=entry.turn_id)
+    async def _story(self, conversation: str, version: int | None = None, *, now: int | None = None) -> Story:
+        """The session as the log has it, with all done that was to follow its events.
 
-    async def _kept(self, conversation: str) -> dict[str, Any] | None:
-        """The session as it was made, None where it is not, or is deleted."""
-        self._made.discard(conversation)
-        try:
-            found = await self.store.records(conversation, SESSION, key="session")
-        except ConversationNotFound:
-            return None
-        if not found:
-            return None
-        self._made.add(conversation)
-        return dict(found[-1].value)
+        `version` is that of the log, where it is known; `now` that of what was recorded here just now.
+        """
+        story = self._stories.of(conversation)
+        if version is None or story.version != version:
+            try:
+                found = [e async for e in self.store.events(conversation, after=story.version)]
+            except ConversationNotFound:
+                return story
+            story = self._stories.read_on(conversation, story, found)
+        with suppress(StoreUnwritable):
+            await self._complete(conversation, story, now)
+        return story
 
-    async def _session(self, kept: Mapping[str, Any], events: Iterable[Event]) -> Session:
-        """The session, its state told by its events; those are not in it."""
-        state, moment = dict(kept["state"]), kept["last_update_time"]
-        for event in events:
-            state |= {k: v for k, v in event.actions.state_delta.items() if not k.startswith(_SCOPES)}
-            moment = event.timestamp
-        for prefix, conversation in (
-            (State.APP_PREFIX, conversation_of(kept["app_name"])),
-            (State.USER_PREFIX, conversation_of(kept["app_name"], kept["user_id"])),
-        ):
-            state |= {prefix + key: value for key, value in (await self._scope(conversation)).items()}
-        return Session(**{**kept, "state": state, "last_update_time": moment})
+    async def _complete(self, conversation: str, story: Story, now: int | None) -> None:
+        """Does what follows an event in another transaction: shared state, and what a rewind takes back."""
+        while story.scoped and story.session is not None:
+            scoped = story.scoped[0]
+            await self._scopes.keep(story.session, scoped, is_late=scoped.version != now)
+            story.scoped[:] = [one for one in story.scoped if one is not scoped]
+        while story.rewinds:
+            rewind = story.rewinds[0]
+            for number in story.rewound(rewind, await self.store.entries(conversation)):
+                with suppress(EntryNotFound):
+                    await self.store.retract(conversation, number)
+            story.rewinds[:] = [one for one in story.rewinds if one is not rewind]
 
-    async def _scope(self, conversation: str) -> dict[str, Any]:
-        """The state of an app or a user: every delta in order, read on from where the last reading ended."""
-        version, state = self._scopes.get(conversation, (0, {}))
-        try:
-            found = await self.store.records(conversation, STATE, after=version)
-        except ConversationNotFound:
-            return {}
-        if found:
-            state = dict(state)
-            for record in found:
-                state |= record.value
-            self._scopes[conversation] = found[-1].version, state
-        return state
+    async def _events(self, conversation: str, story: Story, config: GetSessionConfig) -> list[Event]:
+        newest, since = config.num_recent_events, config.after_timestamp
+        after = story.behind(newest, since)
+        events = [Event.model_validate(value) for value in await self._kept(conversation, after, story)]
+        if any(call.id in story.healed for event in events for call in event.get_function_calls()):
+            events = with_healed(events, await self.store.entries(conversation))
+        if newest is not None:
+            events = events[-newest:] if newest else []
+        return events if since is None else [event for event in events if event.timestamp >= since]
 
-    async def _keep_scopes(self, app_name: str, user_id: str, delta: Mapping[str, Any], key: str) -> None:
-        """Records what of a delta is the app's or the user's, under a key that makes a retry safe."""
-        for prefix, conversation in (
-            (State.APP_PREFIX, conversation_of(app_name)),
-            (State.USER_PREFIX, conversation_of(app_name, user_id)),
-        ):
-            scoped = {k.removeprefix(prefix): v for k, v in delta.items() if k.startswith(prefix)}
-            if scoped:
-                await self.store.append(conversation, [], records=[Record(STATE, key, scoped)])
+    async def _kept(self, conversation: str, after: int, story: Story) -> list[Any]:
+        """The events behind a version as they were kept: all by what they are, some by where they are."""
+        if not after:
+            return [one.value for one in await self.store.records(conversation, EVENT, at=story.version)]
+        found = self.store.events(conversation, after=after, to=story.version)
+        return [e.record async for e in found if isinstance(e, RecordKept) and e.kind == EVENT]
+
+    async def _session(self, made: Mapping[str, Any], story: Story) -> Session:
+        """The session without its events, and with a state that is the caller's own."""
+        scopes = await self._scopes.of(made["app_name"], made["user_id"])
+        state = deepcopy(story.state) | scopes
+        return Session(**{**made, "state": state, "last_update_time": story.moment})
 
 
 def _jsonable(state: dict[str, Any]) -> dict[str, Any]:
     """The state as JSON has it; what has no such form, as its text."""
     return dict(to_jsonable_python(state, serialize_unknown=True))
-
-
-def _within(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
-    if config is None:
-        return events
-    if config.num_recent_events is not None:
-        events = events[-config.num_recent_events :] if config.num_recent_events else []
-    after = config.after_timestamp
-    return events if after is None else [event for event in events if event.timestamp >= after]

@@ -1,18 +1,24 @@
-"""Google ADK's artifacts in a store: every version of every file, as records of the session's conversation.
+"""Google ADK's artifacts in a store: every version of every file, as records of a conversation of its own.
 
-A file whose name begins with `user:` is the user's and stands with the user's state. Versions count from 0
-on, and from 0 again once the file is deleted. Two writers never get one version. What is held for a run and
-delivered with its answer are names and versions: the sessions' service holds them.
+A file whose name begins with `user:` is the user's. Versions count from 0 on, and from 0 again once the file
+is deleted. Two writers never get one version. Contents have each a conversation of their own, so that nobody
+reads them who asks for names: written first, and then named. What is held for a run and delivered with its
+answer are names and versions: the sessions' service holds them.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from time import time
 from typing import Any
+from uuid import uuid4
 
 from turnledger.adapters.awaiting import Place, awaited
 from turnledger.adapters.extras import extra
-from turnledger.adapters.google_adk_places import conversation_of
+from turnledger.adapters.folds import Folds
+from turnledger.adapters.google_adk_places import artifacts_of, content_at
+from turnledger.adapters.naming import as_id
 from turnledger.domain.errors import ConversationNotFound
+from turnledger.domain.events import ConversationCleared, DomainEvent, RecordKept
 from turnledger.domain.records import Record
 
 with extra("google-adk"):
@@ -31,6 +37,7 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
 
     def __init__(self, store: Place) -> None:
         self.store, self._is_own = awaited(store)
+        self._known = Folds(_Files)
 
     async def close(self) -> None:
         """Closes the store, if it was opened here."""
@@ -53,29 +60,21 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
         mime = _mime_type(part)
         if artifact_util.is_artifact_ref(part):
             _checked_reference(part, app_name, user_id, session_id)
+        uri = artifact_util.get_artifact_uri
+        names = {"app_name": app_name, "user_id": user_id, "filename": filename}
+        in_session = {} if filename.startswith(_USERS) else {"session_id": session_id}
+        value: dict[str, Any] = {
+            "filename": filename,
+            "custom_metadata": custom_metadata or {},
+            "mime_type": mime,
+            "create_time": time(),
+            "part": await self._put(filename, part),
+        }
         while True:
-            kept = await self._kept(conversation, filename)
-            version = len(_versions(kept))
-            key = f"{len(kept)} {filename}"
-            value = {
-                "filename": filename,
-                "version": version,
-                "custom_metadata": custom_metadata or {},
-                "mime_type": mime,
-                "create_time": time(),
-                "canonical_uri": artifact_util.get_artifact_uri(
-                    app_name=app_name,
-                    user_id=user_id,
-                    filename=filename,
-                    version=version,
-                    session_id=None if filename.startswith(_USERS) else session_id,
-                ),
-            }
-            part_record = Record(PART, key, part.model_dump(mode="json", exclude_none=True))
-            done = await self.store.append(
-                conversation, [], records=[Record(ARTIFACT, key, value), part_record]
-            )
-            if done.records:
+            files = await self._files(conversation)
+            version = len(files.standing(filename))
+            place = {"version": version, "canonical_uri": uri(**names, **in_session, version=version)}
+            if await self._keep(conversation, files, {**value, **place}):
                 return version  # else another writer took the place
 
     async def load_artifact(
@@ -90,11 +89,10 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
         """The newest version or the one asked for, references followed; None where there is none."""
         for _ in range(_REFERENCES_MAX):
             conversation = _place(app_name, user_id, filename, session_id)
-            key = _key_of(await self._kept(conversation, filename), version)
-            if key is None:
+            found = (await self._files(conversation)).version_of(filename, version)
+            if found is None:
                 return None
-            [record] = await self.store.records(conversation, PART, key=key)
-            part = types.Part.model_validate(record.value)
+            part = await self._got(found["part"])
             if not artifact_util.is_artifact_ref(part):
                 return None if _is_empty(part) else part
             target = _checked_reference(part, app_name, user_id, session_id)
@@ -106,33 +104,31 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
     async def list_artifact_keys(
         self, *, app_name: str, user_id: str, session_id: str | None = None
     ) -> list[str]:
-        names: set[str] = set()
-        for place in (user_id, None), (user_id, session_id):
-            for name in await self._names(conversation_of(app_name, *place)):
-                names.add(name)
-        return sorted(names)
+        places = [artifacts_of(app_name, user_id)]
+        if session_id:
+            places.append(artifacts_of(app_name, user_id, session_id))
+        found = [await self._files(place) for place in places]
+        return sorted(name for files in found for name in files.names())
 
     async def delete_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> None:
         """Records that the file is gone; the log still tells what it was."""
         conversation = _place(app_name, user_id, filename, session_id)
-        while _versions(kept := await self._kept(conversation, filename)):
-            value = {"filename": filename, "version": None}
-            key = f"{len(kept)} {filename}"
-            await self.store.append(conversation, [], records=[Record(ARTIFACT, key, value)])
+        while (files := await self._files(conversation)).standing(filename):
+            await self._keep(conversation, files, {"filename": filename, "version": None})
 
     async def list_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[int]:
-        kept = await self._kept(_place(app_name, user_id, filename, session_id), filename)
-        return [value["version"] for _, value in _versions(kept)]
+        files = await self._files(_place(app_name, user_id, filename, session_id))
+        return list(range(len(files.standing(filename))))
 
     async def list_artifact_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[ArtifactVersion]:
-        kept = await self._kept(_place(app_name, user_id, filename, session_id), filename)
-        return [_described(value) for _, value in _versions(kept)]
+        files = await self._files(_place(app_name, user_id, filename, session_id))
+        return [_described(value) for value in files.standing(filename)]
 
     async def get_artifact_version(
         self,
@@ -143,48 +139,80 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
         session_id: str | None = None,
         version: int | None = None,
     ) -> ArtifactVersion | None:
-        kept = await self._kept(_place(app_name, user_id, filename, session_id), filename)
-        key = _key_of(kept, version)
-        return None if key is None else _described(dict(kept)[key])
+        files = await self._files(_place(app_name, user_id, filename, session_id))
+        found = files.version_of(filename, version)
+        return None if found is None else _described(found)
 
-    async def _kept(self, conversation: str, filename: str) -> list[tuple[str, Mapping[str, Any]]]:
-        """What was recorded of a file, in order: versions, and deletions of all before."""
-        return [(key, value) for key, value in await self._all(conversation) if value["filename"] == filename]
-
-    async def _names(self, conversation: str) -> set[str]:
-        names: dict[str, Any] = {}
-        for _, value in await self._all(conversation):
-            names[value["filename"]] = value["version"]
-        return {name for name, version in names.items() if version is not None}
-
-    async def _all(self, conversation: str) -> list[tuple[str, Mapping[str, Any]]]:
+    async def _files(self, conversation: str) -> "_Files":
+        """The files as the log has them now."""
+        files = self._known.of(conversation)
         try:
-            return [
-                (str(record.key), record.value) for record in await self.store.records(conversation, ARTIFACT)
-            ]
+            found = [event async for event in self.store.events(conversation, after=files.version)]
         except ConversationNotFound:
-            return []
+            return files
+        return self._known.read_on(conversation, files, found)
+
+    async def _keep(self, conversation: str, files: "_Files", value: dict[str, Any]) -> bool:
+        """Records a version or a deletion as the file's next, if nobody else did."""
+        filename = value["filename"]
+        key = as_id(f"{files.counts.get(filename, 0)} {filename}")
+        done = await self.store.append(conversation, [], records=[Record(ARTIFACT, key, value)])
+        return bool(done.records)
+
+    async def _put(self, filename: str, part: types.Part) -> str:
+        """Records the contents, and says in which conversation: no other writing is to read them."""
+        place = content_at(uuid4().hex)
+        contents = part.model_dump(mode="json", exclude_none=True)
+        await self.store.append(place, [], records=[Record(PART, as_id(filename), contents)])
+        return place
+
+    async def _got(self, place: str) -> types.Part:
+        [record] = await self.store.records(place, PART)
+        return types.Part.model_validate(record.value)
+
+
+@dataclass(slots=True)
+class _Files:
+    """The files of a session or a user: the versions that stand, and how much was ever recorded of each."""
+
+    version: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def told(self, event: DomainEvent) -> "_Files":
+        if isinstance(event, ConversationCleared):
+            return _Files(event.version)
+        if isinstance(event, RecordKept) and event.kind == ARTIFACT:
+            name = event.record["filename"]
+            self.counts[name] = self.counts.get(name, 0) + 1
+            if event.record["version"] is None:
+                self.versions.pop(name, None)
+            else:
+                self.versions.setdefault(name, []).append(event.record)
+        self.version = event.version
+        return self
+
+    def names(self) -> list[str]:
+        return list(self.versions)
+
+    def standing(self, filename: str) -> list[Mapping[str, Any]]:
+        """The versions behind the last deletion, from 0 on."""
+        return self.versions.get(filename, [])
+
+    def version_of(self, filename: str, version: int | None) -> Mapping[str, Any] | None:
+        """The version of this number, or the newest; None where there is none."""
+        standing = self.standing(filename)
+        if version is None:
+            return standing[-1] if standing else None
+        return standing[version] if 0 <= version < len(standing) else None
 
 
 def _place(app_name: str, user_id: str, filename: str, session_id: str | None) -> str:
     if filename.startswith(_USERS):
-        return conversation_of(app_name, user_id)
-    if session_id is None:
+        return artifacts_of(app_name, user_id)
+    if not session_id:
         raise InputValidationError("Session ID must be provided for session-scoped artifacts.")
-    return conversation_of(app_name, user_id, session_id)
-
-
-def _versions(kept: list[tuple[str, Mapping[str, Any]]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The versions that stand: those behind the last deletion."""
-    deleted = max((place for place, (_, value) in enumerate(kept) if value["version"] is None), default=-1)
-    return kept[deleted + 1 :]
-
-
-def _key_of(kept: list[tuple[str, Mapping[str, Any]]], version: int | None) -> str | None:
-    standing = _versions(kept)
-    if version is None:
-        return standing[-1][0] if standing else None
-    return standing[version][0] if 0 <= version < len(standing) else None
+    return artifacts_of(app_name, user_id, session_id)
 
 
 def _mime_type(part: types.Part) -> str | None:
@@ -216,4 +244,4 @@ def _is_empty(part: types.Part) -> bool:
 
 
 def _described(value: Mapping[str, Any]) -> ArtifactVersion:
-    return ArtifactVersion(**{key: given for key, given in value.items() if key != "filename"})
+    return ArtifactVersion(**{key: value[key] for key in ArtifactVersion.model_fields if key in value})

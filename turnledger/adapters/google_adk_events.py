@@ -6,7 +6,7 @@ which the real one replaces (MEM-10). What the store healed (MEM-3) comes back a
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from turnledger.adapters.extras import extra
@@ -33,8 +33,8 @@ def without_temporary(delta: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in delta.items() if not key.startswith(State.TEMP_PREFIX)}
 
 
-def messages_of(event: Event, before: Sequence[Event]) -> list[dict[str, Any]]:
-    """What the event adds to the conversation, results first; `before` are the session's events so far."""
+def messages_of(event: Event, long_running: Collection[str]) -> list[dict[str, Any]]:
+    """What the event adds to the conversation, results first; `long_running` are calls of before."""
     if event.content is None:
         return []
     content = json.loads(event.content.model_dump_json(exclude_none=True))
@@ -42,7 +42,7 @@ def messages_of(event: Event, before: Sequence[Event]) -> list[dict[str, Any]]:
     content["role"] = "user" if event.author == "user" or _only_responds(content["parts"]) else "model"
     if not content["parts"]:
         return []
-    stand_ins = set(_stand_ins(event, before))
+    stand_ins = set(_stand_ins(event, long_running))
     messages = [dict(message) for message in read_messages([content])]
     for message in messages:
         if message["role"] == "tool" and message.get("tool_call_id") in stand_ins:
@@ -59,26 +59,29 @@ def _only_responds(parts: Iterable[Mapping[str, Any]]) -> bool:
     return all("function_response" in part for part in parts)
 
 
-def _stand_ins(event: Event, before: Sequence[Event]) -> Iterator[str]:
+def _stand_ins(event: Event, long_running: Collection[str]) -> Iterator[str]:
     """The ids of the calls that the event answers for the time being."""
     yield from event.actions.requested_tool_confirmations
     yield from event.actions.requested_auth_configs
     if event.author != "user":
-        for earlier in before:
-            yield from earlier.long_running_tool_ids or ()
+        yield from long_running
 
 
-def with_own_ids(event: Event, before: Sequence[Event]) -> None:
-    """Gives calls of a known id one of their own, in the event that ADK goes on with: models reuse ids."""
-    declared = {
-        call.id for earlier in before if earlier.id != event.id for call in earlier.get_function_calls()
-    }
+def with_own_ids(event: Event, declared: Mapping[str, str]) -> None:
+    """Gives calls of a known id one of their own, in the event that ADK goes on with: models reuse ids.
+
+    `declared` has of each call that is known the id of its event.
+    """
+    waits, here = event.long_running_tool_ids or set(), set[str]()
     for call in event.get_function_calls():
         number, given = 1, call.id
-        while call.id in declared:
+        while call.id and (call.id in here or declared.get(call.id, event.id) != event.id):
             number += 1
             call.id = f"{given}-{number}"
-        declared.add(call.id)
+        if call.id != given and given in waits and given not in here:
+            waits.remove(given)
+            waits.add(call.id)
+        here.add(call.id)
 
 
 def with_healed(events: Iterable[Event], entries: Iterable[Entry]) -> list[Event]:

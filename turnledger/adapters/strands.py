@@ -11,38 +11,57 @@ that a tool holds under the execution `EXECUTION` are delivered with the next an
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from itertools import takewhile
 from typing import Any
 
 from turnledger.adapters.extras import extra
+from turnledger.adapters.folds import Folds
+from turnledger.adapters.naming import path_of
 from turnledger.adapters.strands_messages import (
+    answers_of,
     as_entries,
-    calls_in,
-    repaired,
-    same,
+    made,
+    results_in,
+    session_message,
+    with_answers,
     with_own_ids,
 )
-from turnledger.domain.errors import ConversationNotFound, VersionConflict
-from turnledger.domain.records import KeptRecord, Record
+from turnledger.adapters.strands_story import (
+    AGENT,
+    MESSAGE,
+    MULTI_AGENT,
+    REDACTED,
+    SESSION,
+    Place,
+    Shape,
+    Story,
+)
+from turnledger.domain.errors import (
+    ConversationNotFound,
+    EntryNotFound,
+    StoreUnwritable,
+    VersionConflict,
+)
+from turnledger.domain.events import RecordKept
+from turnledger.domain.records import Record
 from turnledger.store import ConversationStore
 
 with extra("strands"):
     from strands.session.session_repository import SessionRepository
     from strands.types.exceptions import SessionException
-    from strands.types.session import Session, SessionAgent, SessionMessage
+    from strands.types.session import Session, SessionAgent, SessionMessage, encode_bytes_values
 
 PREFIX = "strands"
 EXECUTION = "strands"
-SESSION, AGENT, MULTI_AGENT = "strands.session", "strands.agent", "strands.multi-agent"
-MESSAGE, REDACTED = "strands.message", "strands.redacted"
 Store = ConversationStore | str | os.PathLike[str]
 
 
 def conversation_of(session_id: str, agent_id: str | None = None) -> str:
     """The id of the conversation of an agent in a session, or of the session's own records."""
-    names = [name for name in (session_id, agent_id) if name is not None]
-    return "/".join([PREFIX, *(name.replace("%", "%25").replace("/", "%2F") for name in names)])
+    return path_of(PREFIX, *(name for name in (session_id, agent_id) if name is not None))
 
 
 class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
@@ -50,6 +69,7 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
 
     def __init__(self, store: Store) -> None:
         self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
+        self._stories = Folds(Story)
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
         """Raises Strands' `SessionException` where there is one of that id."""
@@ -59,16 +79,23 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         return session
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
-        found = self._newest(conversation_of(session_id), SESSION)
+        found = self._story(conversation_of(session_id)).session
         return None if found is None else Session.from_dict(found)
 
     def delete_session(self, session_id: str, **kwargs: Any) -> None:
-        """Clears the session and its agents: the id is free; the log still tells what they were."""
+        """Clears the agents and then the session: its id is free; the log still tells what they were.
+
+        Raises Strands' `SessionException` where there is none.
+        """
         own = conversation_of(session_id)
-        under = (one.conversation_id for one in self.store.conversations(after=f"{own}/"))
-        agents = takewhile(lambda conversation: conversation.startswith(f"{own}/"), under)
-        for conversation in [own, *agents]:
-            self.store.clear(conversation)
+        if self._story(own).session is None:
+            raise SessionException(f"Session {session_id} does not exist")
+        unnamed = f"{own}/"
+        under = (one.conversation_id for one in self.store.conversations(after=unnamed))
+        agents = takewhile(lambda conversation: conversation.startswith(unnamed), under)
+        for conversation in [unnamed, *agents, own]:
+            with suppress(ConversationNotFound):
+                self.store.clear(conversation)
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
         self._keep(
@@ -76,7 +103,7 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         )
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
-        found = self._newest(conversation_of(session_id, agent_id), AGENT)
+        found = self._story(conversation_of(session_id, agent_id)).agent
         return None if found is None else SessionAgent.from_dict(found)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
@@ -96,26 +123,23 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         """
         conversation = conversation_of(session_id, agent_id)
         while True:
-            version = self._version(conversation)
-            kept = self._records(conversation, MESSAGE)
-            taken = {record.key: record for record in kept}
-            if same(taken.get(str(session_message.message_id)), session_message):
+            story = self._story(conversation)
+            if self._is_there(conversation, story, session_message):
                 return
-            while str(session_message.message_id) in taken:
+            while session_message.message_id in story.shapes:
                 session_message.message_id += 1
-            with_own_ids(session_message, (call for record in kept for call in calls_in(record.value)))
-            try:
-                self._append(conversation, session_message, version)
-            except VersionConflict:
-                continue
-            return
+            with_own_ids(session_message, story.declared)
+            with suppress(VersionConflict):
+                self._append(conversation, session_message, story.version)
+                return
 
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **kwargs: Any
     ) -> SessionMessage | None:
         """The message as it was given, or as it was last updated."""
-        found = [m for m in self._messages(session_id, agent_id) if m.message_id == message_id]
-        return found[0] if found else None
+        conversation = conversation_of(session_id, agent_id)
+        shape = self._story(conversation).shapes.get(message_id)
+        return None if shape is None else self._given(conversation, [shape])[message_id]
 
     def update_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
@@ -130,42 +154,83 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
             raise SessionException(f"Message {number} does not exist")
         session_message.created_at = before.created_at
         self._keep(conversation, Record(REDACTED, None, session_message.to_dict()))
-        entries = self.store.entries(conversation)
-        own = [entry for entry in entries if entry.turn_id == str(number)]
-        is_newest = bool(own) and own[-1] is entries[-1]
-        for entry in reversed(own):
-            self.store.retract(conversation, entry.number, turn_id=entry.turn_id)
-        if is_newest:
-            self.store.append(
-                conversation, as_entries(session_message.to_message()), turn_id=str(number), reused_ids="drop"
-            )
+        self._story(conversation)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
         """The messages from `offset` on, each result right behind its call, and no call without one."""
-        end = None if limit is None else offset + limit
-        return repaired(self._messages(session_id, agent_id)[offset:end])
+        conversation = conversation_of(session_id, agent_id)
+        story = self._story(conversation)
+        places = story.repaired()[offset : None if limit is None else offset + limit]
+        answering = story.answering(places)
+        given = self._given(conversation, [*(story.shapes[p.number] for p in places), *answering.values()])
+        results = {
+            call_id: next(r for r in results_in(given[s.number].to_message()) if r["toolUseId"] == call_id)
+            for call_id, s in answering.items()
+        }
+        return [_restored(place, given, results) for place in places]
 
     def create_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
         value = {"id": multi_agent.id, "state": multi_agent.serialize_state()}
         self._keep(conversation_of(session_id), Record(MULTI_AGENT, None, value))
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
-        kept = self._records(conversation_of(session_id), MULTI_AGENT)
-        found = [record.value["state"] for record in kept if record.value["id"] == multi_agent_id]
-        return found[-1] if found else None
+        return deepcopy(self._story(conversation_of(session_id)).agents.get(multi_agent_id))
 
     def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
         if self.read_multi_agent(session_id, multi_agent.id) is None:
             raise SessionException(f"MultiAgent {multi_agent.id} in session {session_id} does not exist")
         self.create_multi_agent(session_id, multi_agent)
 
-    def _messages(self, session_id: str, agent_id: str) -> list[SessionMessage]:
-        conversation = conversation_of(session_id, agent_id)
-        found = {r.value["message_id"]: r.value for r in self._records(conversation, MESSAGE)}
-        found |= {r.value["message_id"]: r.value for r in self._records(conversation, REDACTED)}
-        return [SessionMessage.from_dict(found[number]) for number in sorted(found)]
+    def _story(self, conversation: str) -> Story:
+        """The conversation as the log has it now, with all done that follows a redaction."""
+        story = self._stories.of(conversation)
+        try:
+            found = list(self.store.events(conversation, after=story.version))
+        except ConversationNotFound:
+            return story
+        story = self._stories.read_on(conversation, story, found)
+        with suppress(StoreUnwritable):
+            while story.redacted:
+                number, version = story.redacted[0]
+                self._redact(conversation, story.shapes[number], version)
+                story.redacted[:] = [one for one in story.redacted if one != (number, version)]
+        return story
+
+    def _redact(self, conversation: str, shape: Shape, version: int) -> None:
+        """What the message said before that version leaves the buffer, the newest first; not what was healed
+        for its sake."""
+        entries = self.store.entries(conversation)
+        turn_id = str(shape.number)
+        said_before = (e for e in entries if e.turn_id == turn_id and e.version < version)
+        own = [entry for entry in said_before if not entry.metadata.get("healed")]
+        is_newest = bool(own) and own[-1] is entries[-1]
+        instead: list[dict[str, Any]] = []
+        if is_newest:
+            instead = as_entries(self._given(conversation, [shape])[shape.number].to_message())
+        for entry in reversed(own):
+            said = instead if entry is own[0] else []
+            with suppress(EntryNotFound):
+                self.store.retract(conversation, entry.number, instead=said, turn_id=turn_id)
+
+    def _given(self, conversation: str, shapes: Iterable[Shape]) -> dict[int, SessionMessage]:
+        """Messages by their number, whole."""
+        asked = {shape.version: shape.number for shape in shapes}
+        found = self.store.events(conversation, after=min(asked) - 1, to=max(asked)) if asked else ()
+        return {
+            asked[event.version]: session_message(event.record)
+            for event in found
+            if isinstance(event, RecordKept) and event.version in asked
+        }
+
+    def _is_there(self, conversation: str, story: Story, message: SessionMessage) -> bool:
+        """Whether this very message is kept under its number."""
+        shape = story.shapes.get(message.message_id)
+        if shape is None:
+            return False
+        there = self._given(conversation, [shape])[message.message_id]
+        return bool(encode_bytes_values(there.message) == encode_bytes_values(message.message))
 
     def _append(self, conversation: str, message: SessionMessage, version: int) -> None:
         number = str(message.message_id)
@@ -180,21 +245,12 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         else:
             self.store.append(conversation, entries, execution_id=EXECUTION, **keyed)
 
-    def _version(self, conversation: str) -> int:
-        try:
-            return self.store.version(conversation)
-        except ConversationNotFound:
-            return 0
-
     def _keep(self, conversation: str, record: Record) -> int:
         return self.store.append(conversation, [], records=[record]).records
 
-    def _records(self, conversation: str, kind: str) -> list[KeptRecord]:
-        try:
-            return self.store.records(conversation, kind)
-        except ConversationNotFound:
-            return []
 
-    def _newest(self, conversation: str, kind: str) -> Mapping[str, Any] | None:
-        found = self._records(conversation, kind)
-        return found[-1].value if found else None
+def _restored(
+    place: Place, given: Mapping[int, SessionMessage], results: Mapping[str, Any]
+) -> SessionMessage:
+    answers = answers_of(place.answers, results)
+    return made(answers, place.number) if place.is_made else with_answers(given[place.number], answers)

@@ -1,22 +1,27 @@
-"""Messages of Strands, which are Bedrock's, as entries; and a list of them repaired.
+"""Messages of Strands, which are Bedrock's, as entries; and with the results that a repaired list has.
 
 Pure. A result that Strands puts where it finds none is a stand-in (MEM-3): the real one replaces it (MEM-10).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from turnledger.adapters.extras import extra
-from turnledger.domain.records import KeptRecord
 from turnledger.importing import read_messages
 
 with extra("strands"):
     from strands.tools._tool_helpers import generate_missing_tool_result_content
-    from strands.types.session import SessionMessage, encode_bytes_values
+    from strands.types.session import SessionMessage, decode_bytes_values
 
 _STAND_IN = generate_missing_tool_result_content(["x"])[0]["toolResult"]["content"]
+_FIELDS = {one.name for one in fields(SessionMessage)}
+
+
+def session_message(kept: Mapping[str, Any]) -> SessionMessage:
+    """What `SessionMessage.from_dict` gives, which looks at its own signature for each key: that is slow."""
+    return SessionMessage(**{key: decode_bytes_values(kept[key]) for key in _FIELDS if key in kept})
 
 
 def as_entries(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -42,77 +47,37 @@ def uses_in(message: Mapping[str, Any]) -> list[Any]:
     return [block["toolUse"] for block in message["content"] if "toolUse" in block]
 
 
-def calls_in(kept: Mapping[str, Any]) -> list[str]:
-    """The ids of the calls of a kept message."""
-    return [use["toolUseId"] for use in uses_in(kept["message"])]
-
-
-def same(record: KeptRecord | None, message: SessionMessage) -> bool:
-    """Whether a record holds this very message."""
-    return record is not None and record.value["message"] == encode_bytes_values(message.message)
-
-
-def with_own_ids(message: SessionMessage, known: Iterable[str]) -> None:
+def with_own_ids(message: SessionMessage, known: Collection[str]) -> None:
     """Gives calls of a known id one of their own, in the message that Strands goes on with."""
-    declared = set(known)
+    here: set[str] = set()
     for use in uses_in(message.message):
         number, given = 1, use["toolUseId"]
-        while use["toolUseId"] in declared:
+        while use["toolUseId"] in here or use["toolUseId"] in known:
             number += 1
             use["toolUseId"] = f"{given}-{number}"
-        declared.add(use["toolUseId"])
+        here.add(use["toolUseId"])
 
 
-def repaired(messages: Sequence[SessionMessage]) -> list[SessionMessage]:
-    """The messages with each result in the one right behind its call, once, the real one first.
-
-    The newest message is left open where it calls: Strands itself goes on there.
-    """
-    results = _best_results(messages)
-    found: list[SessionMessage] = []
-    waiting: list[str] = []
-    for place, message in enumerate(messages):
-        given = message.to_message()
-        ids = [use["toolUseId"] for use in uses_in(given)]
-        rest = [block for block in given["content"] if "toolResult" not in block]
-        answers = _answers(waiting, results)
-        if answers and (given["role"] == "assistant" or not results_in(given)):
-            found.append(SessionMessage(_made(answers), found[-1].message_id))
-            answers = []
-        if answers or rest:
-            found.append(_replaced(message, [*answers, *rest]))
-        waiting = ids if place < len(messages) - 1 else []
-    return found
-
-
-def _best_results(messages: Sequence[SessionMessage]) -> dict[str, Any]:
-    """The result of each call: the first real one, else a stand-in."""
-    best: dict[str, Any] = {}
-    for message in messages:
-        for result in results_in(message.to_message()):
-            known = best.get(result["toolUseId"])
-            if known is None or (is_stand_in(known) and not is_stand_in(result)):
-                best[result["toolUseId"]] = result
-    return best
-
-
-def _answers(ids: Sequence[str], results: Mapping[str, Any]) -> list[Any]:
-    """A block for each call, in their order."""
+def answers_of(ids: Iterable[str], results: Mapping[str, Any]) -> list[Any]:
+    """A block for each call, in their order: its result, or a stand-in."""
     return [
         {"toolResult": results[name]} if name in results else generate_missing_tool_result_content([name])[0]
         for name in ids
     ]
 
 
-def _made(answers: list[Any]) -> Any:
+def made(answers: list[Any], number: int) -> SessionMessage:
     """A message of results that is made here, with the same tracking id each time."""
     ids = "/".join(answer["toolResult"]["toolUseId"] for answer in answers)
-    return {"role": "user", "content": answers, "tracking_id": str(uuid5(NAMESPACE_OID, f"turnledger/{ids}"))}
+    tracking_id = str(uuid5(NAMESPACE_OID, f"turnledger/{ids}"))
+    message: Any = {"role": "user", "content": answers, "tracking_id": tracking_id}
+    return SessionMessage(message, number)
 
 
-def _replaced(message: SessionMessage, content: list[Any]) -> SessionMessage:
-    """The message with this content; itself, where it is the same."""
+def with_answers(message: SessionMessage, answers: list[Any]) -> SessionMessage:
+    """The message with these results before what else it has; itself, where it is the same."""
     given = message.to_message()
+    content = [*answers, *(block for block in given["content"] if "toolResult" not in block)]
     if given["content"] == content:
         return message
     changed = {**given, "content": content}
