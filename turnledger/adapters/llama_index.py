@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 
+from turnledger.adapters.arranged import arranged
 from turnledger.adapters.awaiting import Place, awaited
 from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound
@@ -73,7 +74,7 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
         if status in (None, MessageStatus.ARCHIVED):
             found += await self._archived(key)
         if status in (None, MessageStatus.ACTIVE):
-            found += [as_message(entry) for entry in await self._entries(key)]
+            found += [as_message(entry) for entry in arranged(await self._entries(key))]
         begin = offset or 0
         return found[begin : None if limit is None else begin + limit]
 
