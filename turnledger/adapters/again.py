@@ -29,23 +29,40 @@ class _Turn:
         return not {*self.ids, *self.given}.isdisjoint(ids)
 
 
-def without_turns_sent_again(entries: Sequence[Entry], messages: Sequence[Any]) -> tuple[list[Any], bool]:
-    """The messages, and whether turns among them are made anew: then without those that are sent again."""
+def to_append(
+    version: int, entries: Sequence[Entry], messages: Sequence[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The messages, and how they are appended to a conversation that had these entries at this version.
+
+    Where turns among them are made anew, those that are sent again are left out.
+    """
     read = [read_message(message, index) for index, message in enumerate(messages)]
     ids = [call_id for message in read for call_id in _ids(message)]
+    if not ids:
+        return list(messages), {}
+    seen = {"expected_version": version}
     if len(set(ids)) == len(ids) and _bearing(entries).isdisjoint(ids):
-        return list(messages), False
+        return list(messages), seen
     known: list[_Turn] = []
     for entry in entries:
         _take(known, _message_of(entry))
+    left = _without_known(known, read)
+    if left is None:
+        return list(messages), seen
+    return [messages[index] for index in left], {**seen, "reused_ids": "distinct"}
+
+
+def _without_known(known: list[_Turn], messages: Sequence[Message]) -> list[int] | None:
+    """The places of those messages that are no known turn; None where no turn is made anew."""
     left, anew = [], False
-    for index, message in enumerate(read):
-        same = any(_is_same(turn, message, read[index + 1 :]) for turn in known)
-        anew = anew or (not same and any(turn.bears(_ids(message)) for turn in known))
-        if not same:
-            _take(known, message)
-            left.append(messages[index])
-    return (left, True) if anew else (list(messages), False)
+    for index, message in enumerate(messages):
+        if any(_is_same(turn, message, messages[index + 1 :]) for turn in known):
+            continue
+        ids = _ids(message)
+        anew = anew or len(set(ids)) < len(ids) or any(turn.bears(ids) for turn in known)
+        _take(known, message)
+        left.append(index)
+    return left if anew else None
 
 
 def _message_of(entry: Entry) -> Message:

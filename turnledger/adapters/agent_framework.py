@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from turnledger.adapters.again import without_turns_sent_again
+from turnledger.adapters.again import to_append
 from turnledger.adapters.agent_framework_messages import (
     approved_in,
     as_entries,
@@ -83,7 +83,8 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
     ) -> list[Message]:
         """What was said; where the last calls are open, they are still."""
         try:
-            return as_messages(arranged(await self.store.entries(conversation_of(session_id))))
+            entries = await self.store.entries(conversation_of(session_id))
+            return as_messages(arranged(entries, open_last=True))
         except ConversationNotFound:
             return []
 
@@ -110,8 +111,7 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
         new = _new_of(newest_messages(known, messages), messages)
         controls = [Record(CONTROL, None, plain(message)) for message in new if is_control(message)]
         entries = as_entries(message for message in new if not is_control(message))
-        entries, anew = without_turns_sent_again(known, entries)
-        how: dict[str, Any] = {"reused_ids": "distinct", "expected_version": version} if anew else {}
+        entries, how = to_append(version, known, entries)
         if entries and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls"):
             await ended(self.store.write_back(conversation, EXECUTION, entries, records=controls, **how))
         elif entries or controls:

@@ -69,6 +69,13 @@ def _results(message: Message, whole: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _result(content: Content, whole: dict[str, Any], joins: bool) -> dict[str, Any]:
+    if content.result == PLACEHOLDER_TEXT:  # what was only made for a request, given back
+        return {
+            "role": "tool",
+            "tool_call_id": content.call_id,
+            "content": PLACEHOLDER_TEXT,
+            "metadata": {"healed": True},
+        }
     return {
         "role": "tool",
         "tool_call_id": content.call_id,
@@ -98,7 +105,7 @@ def as_messages(entries: Iterable[Entry]) -> list[Message]:
 
 def newest_messages(entries: Sequence[Entry], given: Sequence[Message]) -> list[Message]:
     """The newest messages of a history: as many as others that are given, to compare them."""
-    ordered = arranged(entries)
+    ordered = arranged(entries, open_last=True)
     begin = max(len(ordered) - sum(len(message.contents) or 1 for message in given), 0)
     while begin and ordered[begin].metadata.get(KEPT, {}).get(JOINS):
         begin -= 1

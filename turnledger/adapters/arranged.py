@@ -11,11 +11,11 @@ from turnledger.domain.messages import PLACEHOLDER_TEXT, id_of_call
 from turnledger.projections.buffer import Entry
 
 
-def arranged(entries: Sequence[Entry]) -> list[Entry]:
+def arranged(entries: Sequence[Entry], *, open_last: bool = False) -> list[Entry]:
     """The entries, each result right behind the turn that declares its call.
 
-    A call that nothing answers has a placeholder (MEM-3), save in the last turn: there its result may still
-    come. A result whose call is not in the buffer is left out.
+    A call that nothing answers has a placeholder (MEM-3); with `open_last` not in the last turn, where
+    its result may still come. A result whose call is not in the buffer is left out.
     """
     turns = {call_id: entry.number for entry in entries for call_id in ids_of(entry)}
     results: dict[int, dict[str, Entry]] = {}
@@ -28,7 +28,7 @@ def arranged(entries: Sequence[Entry]) -> list[Entry]:
     for entry in others:
         answers = results.get(entry.number, {})
         found += [entry, *answers.values()]
-        if entry is not others[-1]:
+        if not open_last or entry is not others[-1]:
             found += [_placeholder(entry, call_id) for call_id in ids_of(entry) if call_id not in answers]
     return found
 
