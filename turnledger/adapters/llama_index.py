@@ -28,6 +28,7 @@ from turnledger.adapters.llama_index_messages import (
     as_entries,
     as_message,
     call_ids_of,
+    has_calls,
     plain,
     result_id_of,
 )
@@ -124,10 +125,10 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
                 continue
 
     async def _added(self, key: str, messages: Sequence[ChatMessage]) -> None:
-        looks = any(call_ids_of(message) or message.role != "user" for message in messages)
+        looks = any(has_calls(message) or result_id_of(message) == "" for message in messages)
         version, known = await seen(self._store, conversation_of(key)) if looks else (0, [])
         entries, how = to_append(version, known, as_entries(messages, known))
-        waiting = await self._waiting(key) if looks else None
+        waiting = await self._waiting(key) if any(entry["role"] != "user" for entry in entries) else None
         is_its = waiting is not None and _goes_on(waiting, messages)
         if is_its:
             how["records"] = [Record(CONTEXT, None, None)]
@@ -274,7 +275,9 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
         self, key: str, entries: Sequence[Entry], instead: Sequence[Any] = (), records: Sequence[Record] = ()
     ) -> None:
         """Takes the entries back, and puts others and records in their place, in one transaction."""
-        numbers = list(dict.fromkeys(entry.number for entry in reversed(entries)))
+        numbers = sorted(
+            {entry.number for entry in entries}
+        )  # the newest last: it is looked for anew each time
         if numbers or instead or records:
             await self._append(key, instead, records=records, retracting=numbers)
 

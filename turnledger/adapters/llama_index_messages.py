@@ -42,7 +42,7 @@ def as_entries(messages: Iterable[ChatMessage], known: Sequence[Entry] = ()) -> 
     found = []
     for message in messages:
         entry = _entry_of(message)
-        if entry["role"] == "tool" and not call_id(entry[_RESULT_KEY]) and waiting:
+        if entry["role"] == "tool" and not entry[_RESULT_KEY] and waiting:
             entry[_RESULT_KEY] = waiting.pop(0)
         names = [str(call.get(_RESULT_KEY)) for call in entry.get(_CALLS_KEY, ())]
         waiting += [name for name in names if name.startswith(_MADE)]
@@ -62,10 +62,15 @@ def _entry_of(message: ChatMessage) -> dict[str, Any]:
     return entry
 
 
-def result_id_of(message: ChatMessage) -> Any:
-    """The id of the call that a message answers, if it is a result and has one."""
-    is_result = _ROLES.get(message.role.value, message.role.value) == "tool"
-    return message.additional_kwargs.get(_RESULT_KEY) if is_result else None
+def result_id_of(message: ChatMessage) -> str | None:
+    """The id of the call that a message answers, "" for one without; None where it is no result."""
+    if _ROLES.get(message.role.value, message.role.value) != "tool":
+        return None
+    return call_id(message.additional_kwargs.get(_RESULT_KEY)) or ""
+
+
+def has_calls(message: ChatMessage) -> bool:
+    return bool(call_ids_of(message) or message.additional_kwargs.get(_CALLS_KEY))
 
 
 def call_ids_of(message: ChatMessage) -> list[str]:
