@@ -194,18 +194,28 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
                 found.append(key)
         return found
 
-    async def keep_context(self, key: str, context: Context) -> None:
-        """Keeps the state of a run that waits: the newest counts, until what it waits for is recorded."""
+    async def keep_context(self, key: str, context: Context | None) -> None:
+        """Keeps the state of a run that waits, until what it waits for is recorded; None gives such a run up.
+
+        The newest counts. While a run waits, what is held is delivered on its answer alone.
+        """
+        value = None
+        if context is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the memory, which is set anew
+                state = context.to_dict()
+            value = {"calls": await self._open_calls(key, context), "context": state}
+        await self._append(key, records=[Record(CONTEXT, None, value)])
+
+    async def _open_calls(self, key: str, context: Context) -> list[str]:
+        """The calls that nothing answered yet, of an agent's scratchpad and of the memory."""
         pad: list[ChatMessage] = await context.store.get("scratchpad", default=[])
-        results = {result_id_of(message) for message in pad}
-        calls = [call_id for message in pad for call_id in call_ids_of(message) if call_id not in results]
         entries = await self._entries(key)
-        results = {e.metadata.get("tool_call_id") for e in entries if not e.metadata.get("healed")}
-        calls += [call_id for entry in entries for call_id in ids_of(entry) if call_id not in results]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the memory, which is set anew
-            state = context.to_dict()
-        await self._append(key, records=[Record(CONTEXT, None, {"calls": calls, "context": state})])
+        answered = {result_id_of(message) for message in pad}
+        answered |= {e.metadata.get("tool_call_id") for e in entries if not e.metadata.get("healed")}
+        calls = [call_id for message in pad for call_id in call_ids_of(message)]
+        calls += [call_id for entry in entries for call_id in ids_of(entry)]
+        return [call_id for call_id in calls if call_id not in answered]
 
     async def resume(self, key: str, workflow: Workflow, memory: Any) -> WorkflowHandler | None:
         """The run that waits, gone on with here: give its `ctx` the event that it waits for, and await it.

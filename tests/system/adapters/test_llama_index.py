@@ -293,6 +293,22 @@ def test_a_run_that_waits_is_resumed_whichever_agent_it_is(
     run(main())
 
 
+def test_a_run_that_is_given_up_waits_no_more_and_what_is_held_goes_with_the_next_answer(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with Desk(OURS, tmp_path, calls("label"), calls("refund")) as desk:
+            await desk.ask_and_leave("Pay back")
+            await desk.chats.keep_context(SESSION, None)
+            assert await desk.chats.resume(SESSION, desk.agent, desk.memory) is None
+            desk.turns[:] = [says("Never mind")]
+            await desk.ask("Well?")
+            shown = [m["content"] for m in await desk.chats.store.wire(CID) if m.get("toolArtifacts")]
+            assert shown == ["Never mind"]
+
+    run(main())
+
+
 def test_a_password_in_the_place_is_not_shown() -> None:
     assert "secret" not in repr(TurnledgerChatStore.model_construct(place="postgresql://a:secret@h/d"))
 
