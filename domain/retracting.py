@@ -5,6 +5,7 @@ Both are events, never deletions: every earlier version shows what stood there. 
 turn go the results in the buffer that no other turn there declares.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,24 @@ def retract(changes: Changes, entry: int | None) -> list[int]:
     for number in gone:
         changes.record(EntryRetracted, entry=number)
     return gone
+
+
+def checked_entries(values: Any) -> list[int]:
+    """The numbers of entries. Raises `InvalidArgument`."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidArgument("retracting must be a list of the numbers of entries")
+    numbers = [checked_entry(value) for value in values]
+    if None in numbers:
+        raise InvalidArgument("retracting must be a list of the numbers of entries, without None")
+    return [number for number in numbers if number is not None]
+
+
+def retract_all(changes: Changes, entries: Iterable[int]) -> None:
+    """Records that each of these entries is taken back, with what goes with it. Raises `EntryNotFound`."""
+    gone: set[int] = set()
+    for entry in entries:
+        if entry not in gone:
+            gone.update(retract(changes, entry))
 
 
 def _why(state: Conversation, entry: int) -> str:

@@ -29,7 +29,7 @@ from turnledger.domain.forking import ForkResult
 from turnledger.domain.heads import Head, as_anchors
 from turnledger.domain.identifiers import checked_id
 from turnledger.domain.records import KeptRecord, Record, keep, read_records
-from turnledger.domain.retracting import ClearResult, checked_entry
+from turnledger.domain.retracting import ClearResult, checked_entries, checked_entry, retract_all
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.auditing import audit
 from turnledger.infrastructure.commands import (
@@ -158,6 +158,7 @@ class ConversationStore:
         expected_version: int | None = None,
         records: Iterable[Record] = (),
         expected_records: int | None = None,
+        retracting: Iterable[int] = (),
     ) -> AppendResult:
         """Appends one message or an iterable of them, all or none (MEM-1, 2, 3, 10, 14).
 
@@ -165,18 +166,21 @@ class ConversationStore:
         first heals every open call. `records` are kept behind the messages, in the same transaction: what an
         ecosystem has of its own beside them, shown by `records` alone; one whose key is known under its kind
         is left out. With `expected_records` a record kept, a retraction or a clearing since that version is
-        a `VersionConflict`. Raises `InvalidMessage`, `InvalidId`, `InvalidArgument`, `IdempotencyConflict`,
-        `VersionConflict` and `StoreBusy`; nothing is recorded then.
+        a `VersionConflict`. `retracting` are numbers of entries that are taken back before, as by `retract`,
+        in the same transaction. Raises `InvalidMessage`, `InvalidId`, `InvalidArgument`, `EntryNotFound`,
+        `IdempotencyConflict`, `VersionConflict` and `StoreBusy`; nothing is recorded then.
         """
         command = self._command(conversation_id, execution_id, turn_id, context)
         own = read_records(records) if records else []
-        command.given(messages).keyed("append", idempotency_key, map(asdict, own) if own else ())
+        numbers = checked_entries(retracting) if retracting else []
+        command.given(messages).keyed("append", idempotency_key, [*map(asdict, own), *numbers])
         mode = self._mode(reused_ids)
         done: list[Appending] = []
         kept = 0
 
         def decide(changes: Changes) -> None:
             nonlocal kept
+            retract_all(changes, numbers)
             done[:] = [command.appending(changes, mode)]
             kept = keep(changes, own) if own else 0
 

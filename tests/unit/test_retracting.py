@@ -23,6 +23,7 @@ from turnledger import (
     EntryRetracted,
     IdempotencyConflict,
     InvalidArgument,
+    Record,
     VersionConflict,
 )
 from turnledger.projections.buffer import BufferView
@@ -342,3 +343,32 @@ def test_the_summary_of_a_conversation_counts_what_stands() -> None:
     past.clear().when([user("d"), user("e"), user("f")]).retract(5)
     (one,) = past.store.conversations()
     assert one.entries == len(past.store.buffer(CID)) == 2
+
+
+def test_an_append_takes_entries_back_and_puts_others_in_their_place_in_one_transaction() -> None:
+    past = Given([user("a"), turn("c1"), result("c1"), user("b")])
+    version = past.version
+    past.store.append(CID, [user("d")], records=[Record("kind", None, 1)], retracting=[1, 2, 3])
+    past.buffer("user b", "user d")
+    told = [type(event).__name__ for event in past.store.events(CID, after=version)]
+    assert told == [RETRACTED, RETRACTED, RETRACTED, "MessageAppended", "RecordKept"]
+    assert past.store.verify().ok
+
+
+@pytest.mark.parametrize(("numbers", "error"), [([1, 9], EntryNotFound), (["1"], InvalidArgument)])
+def test_an_append_that_cannot_take_one_of_its_entries_back_records_nothing(
+    numbers: Any, error: type[Exception]
+) -> None:
+    past = Given([user("a"), assistant("b")])
+    with pytest.raises(error):
+        past.store.append(CID, [user("d")], retracting=numbers)
+    past.buffer("user a", "assistant b")
+
+
+def test_an_append_that_is_sent_again_under_its_key_takes_nothing_back_again() -> None:
+    past = Given([user("a"), assistant("b")])
+    for _ in range(2):
+        past.store.append(CID, [user("d")], retracting=[2], idempotency_key="k")
+    past.buffer("user a", "user d")
+    with pytest.raises(IdempotencyConflict):
+        past.store.append(CID, [user("d")], retracting=[1], idempotency_key="k")

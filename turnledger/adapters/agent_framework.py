@@ -18,16 +18,21 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from turnledger.adapters.again import to_append
 from turnledger.adapters.agent_framework_messages import (
+    approved_in,
     as_entries,
     as_messages,
     is_control,
+    newest_messages,
     plain,
     with_placeholders,
 )
-from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.arranged import arranged
+from turnledger.adapters.awaiting import Place, awaited, ended, seen
 from turnledger.adapters.extras import extra
-from turnledger.domain.errors import ConversationNotFound
+from turnledger.adapters.newest import newest_kept
+from turnledger.domain.errors import ConversationNotFound, VersionConflict
 from turnledger.domain.records import Record
 
 with extra("agent-framework"):
@@ -61,24 +66,25 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
     async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: Any) -> None:
         """Gives the run its history, whole.
 
-        Results among its input are recorded first, and stand in the history, next to their calls. Where a
-        user goes on, calls that nothing answered have the placeholders that the run's end will record.
+        Results among its input are recorded first, and stand in the history, next to their calls. Calls that
+        nothing answers have placeholders, save those that the input approves: these are made now.
         """
         results = [m for m in context.input_messages if m.role == "tool" and not is_control(m)]
         if results and self.store_inputs:
             await self.save_messages(context.session_id, results, state=state)
             context.input_messages = [m for m in context.input_messages if m not in results]
         await super().before_run(agent=agent, session=session, context=context, state=state)
-        if any(m.role == "user" and not is_control(m) for m in context.input_messages):
-            history = context.context_messages.get(self.source_id, [])
-            context.context_messages[self.source_id] = with_placeholders(history)
+        if history := context.context_messages.get(self.source_id):
+            approved = approved_in(context.input_messages)
+            context.context_messages[self.source_id] = with_placeholders(history, approved)
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
         """What was said; where the last calls are open, they are still."""
         try:
-            return as_messages(await self.store.entries(conversation_of(session_id)))
+            entries = await self.store.entries(conversation_of(session_id))
+            return as_messages(arranged(entries, open_last=True))
         except ConversationNotFound:
             return []
 
@@ -94,14 +100,23 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
 
         What only answers a request for approval is no message: it is kept as a record.
         """
-        new = _new_of(await self.get_messages(session_id), messages)
+        while True:
+            try:
+                return await self._save(conversation_of(session_id), messages)
+            except VersionConflict:  # another worker was first: look again
+                continue
+
+    async def _save(self, conversation: str, messages: Sequence[Message]) -> None:
+        version, known = await seen(self.store, conversation)
+        new = _new_of(newest_messages(known, messages), messages)
         controls = [Record(CONTROL, None, plain(message)) for message in new if is_control(message)]
         entries = as_entries(message for message in new if not is_control(message))
-        conversation = conversation_of(session_id)
+        entries, how = to_append(version, known, entries)
         if entries and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls"):
-            await self.store.write_back(conversation, EXECUTION, entries, records=controls)
+            await ended(self.store.write_back(conversation, EXECUTION, entries, records=controls, **how))
         elif entries or controls:
-            await self.store.append(conversation, entries, execution_id=EXECUTION, records=controls)
+            how["execution_id"] = EXECUTION
+            await ended(self.store.append(conversation, entries, records=controls, **how))
 
 
 with warnings.catch_warnings():
@@ -123,10 +138,10 @@ with warnings.catch_warnings():
             """The session as it was last set, None where it was not, or is deleted."""
             self.validate_session_id(session_id)
             try:
-                found = await self.store.records(conversation_of(session_id), SESSION)
+                found = await newest_kept(self.store, conversation_of(session_id), SESSION)
             except ConversationNotFound:
                 return None
-            return AgentSession.from_dict(found[-1].value) if found and found[-1].value else None
+            return AgentSession.from_dict(found.value) if found and found.value else None
 
         async def set(self, session_id: str, session: AgentSession) -> None:
             self.validate_session_id(session_id)
@@ -140,7 +155,7 @@ with warnings.catch_warnings():
 
         async def _keep(self, session_id: str, value: Any) -> None:
             records = [Record(SESSION, None, value)]
-            await self.store.append(conversation_of(session_id), [], records=records)
+            await ended(self.store.append(conversation_of(session_id), [], records=records))
 
 
 def _new_of(known: Sequence[Message], given: Sequence[Message]) -> Sequence[Message]:

@@ -3,11 +3,12 @@
 Pure. A message is kept whole in the metadata of its entry; one with several results is an entry each.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from turnledger.adapters.arranged import arranged
 from turnledger.adapters.extras import extra
 from turnledger.domain.messages import PLACEHOLDER_TEXT
 from turnledger.projections.buffer import Entry
@@ -55,19 +56,32 @@ def _entries_of(message: Message) -> list[dict[str, Any]]:
 
 
 def _results(message: Message, whole: dict[str, Any]) -> list[dict[str, Any]]:
+    """An entry for each result, with what stands behind it in the message, or leads the first."""
     found: list[dict[str, Any]] = []
+    leading: list[Any] = []
     for content, kept in zip(message.contents, whole["contents"], strict=True):
         if _is_result(content):
-            mark = {JOINS: True} if found else {}
-            found.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": content.call_id,
-                    "content": "" if content.result is None else _jsonable(content.result),
-                    "metadata": {KEPT: {**whole, "contents": [kept]} | mark},
-                }
-            )
+            found.append(_result(content, {**whole, "contents": [*leading, kept]}, joins=bool(found)))
+            leading = []
+        else:
+            (found[-1]["metadata"][KEPT]["contents"] if found else leading).append(kept)
     return found
+
+
+def _result(content: Content, whole: dict[str, Any], joins: bool) -> dict[str, Any]:
+    if content.result == PLACEHOLDER_TEXT:  # what was only made for a request, given back
+        return {
+            "role": "tool",
+            "tool_call_id": content.call_id,
+            "content": PLACEHOLDER_TEXT,
+            "metadata": {"healed": True},
+        }
+    return {
+        "role": "tool",
+        "tool_call_id": content.call_id,
+        "content": "" if content.result is None else _jsonable(content.result),
+        "metadata": {KEPT: whole | ({JOINS: True} if joins else {})},
+    }
 
 
 def as_messages(entries: Iterable[Entry]) -> list[Message]:
@@ -78,21 +92,43 @@ def as_messages(entries: Iterable[Entry]) -> list[Message]:
         if kept is None:
             found.append(_made(entry))
         elif entry.role == "tool":
-            [content] = _with_ids(kept["contents"], [entry.metadata["tool_call_id"]])
+            contents = _with_id(kept["contents"], entry.metadata["tool_call_id"])
             if kept.get(JOINS) and found and found[-1].role == "tool":
-                found[-1].contents.append(Content.from_dict(content))
+                found[-1].contents.extend(map(Content.from_dict, contents))
             else:
-                found.append(_message({**kept, "contents": [content]}))
+                found.append(_message({**kept, "contents": contents}))
         else:
             ids = [call["tool_call_id"] for call in entry.metadata.get("tool_calls", ())]
             found.append(_message({**kept, "contents": _with_ids(kept["contents"], ids)}))
     return found
 
 
-def with_placeholders(messages: Iterable[Message]) -> list[Message]:
-    """The messages, and behind each turn a placeholder for every call of it that nothing answers (MEM-3)."""
+def newest_messages(entries: Sequence[Entry], given: Sequence[Message]) -> list[Message]:
+    """The newest messages of a history: as many as others that are given, to compare them."""
+    ordered = arranged(entries, open_last=True)
+    begin = max(len(ordered) - sum(len(message.contents) or 1 for message in given), 0)
+    while begin and ordered[begin].metadata.get(KEPT, {}).get(JOINS):
+        begin -= 1
+    return as_messages(ordered[begin:])
+
+
+def approved_in(messages: Iterable[Message]) -> set[str]:
+    """The ids of the calls that messages approve, or refuse."""
+    contents = [content for message in messages for content in message.contents]
+    decided = [content.function_call for content in contents if content.type in _CONTROLS]
+    return {call.call_id for call in decided if call is not None and call.call_id}
+
+
+def with_placeholders(messages: Iterable[Message], made_now: Collection[str] = ()) -> list[Message]:
+    """The messages, and behind each turn a placeholder for every call of it that nothing answers (MEM-3).
+
+    A turn of which a call is `made_now` has none: the framework answers its calls together.
+    """
     given = list(messages)
     answered = {content.call_id for message in given for content in message.contents if _is_result(content)}
+    for message in given:
+        ids = {content.call_id for content in message.contents if _is_call(content)}
+        answered |= ids if ids.intersection(made_now) else set()
     found: list[Message] = []
     missing: list[Message] = []
     for message in given:
@@ -114,17 +150,23 @@ def _message(kept: Mapping[str, Any]) -> Message:
 
 
 def _with_ids(contents: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The contents; their calls, or the one result that they are, under the ids that were recorded."""
+    """The contents of a turn, its calls under the ids that were recorded."""
     answered = {content.get("call_id") for content in contents if content["type"] == "function_result"}
     left = iter(ids)
 
     def is_named(content: Mapping[str, Any]) -> bool:
-        if content["type"] == "function_result":
-            return len(contents) == 1
         return content["type"] == "function_call" and content.get("call_id") not in {None, "", *answered}
 
     return [
         {**content, "call_id": next(left, content["call_id"])} if is_named(content) else dict(content)
+        for content in contents
+    ]
+
+
+def _with_id(contents: Sequence[Mapping[str, Any]], call_id: str) -> list[dict[str, Any]]:
+    """The contents that were kept with a result, that one under the id that was recorded."""
+    return [
+        {**content, "call_id": call_id} if content["type"] == "function_result" else dict(content)
         for content in contents
     ]
 

@@ -8,6 +8,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from turnledger.aio import PAGE_ITEMS, AsyncConversationStore
+from turnledger.domain.errors import ConversationNotFound
+from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
 
 Place = ConversationStore | AsyncConversationStore | str | bytes | os.PathLike[str]
@@ -57,6 +59,15 @@ async def _paged(opened: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
     while page := await asyncio.to_thread(lambda: list(islice(found, PAGE_ITEMS))):
         for item in page:
             yield item
+
+
+async def seen(store: Any, conversation_id: str) -> tuple[int, list[Entry]]:
+    """The entries of a conversation and a version that they are of at least, to be expected by a writing."""
+    try:
+        version = await store.version(conversation_id)
+        return version, await store.entries(conversation_id)
+    except ConversationNotFound:
+        return 0, []
 
 
 def awaited(store: Place) -> tuple[Any, bool]:

@@ -5,32 +5,46 @@ nothing answered has a placeholder as soon as the user goes on (MEM-3), a late r
 (MEM-10), what comes twice is kept once. Archived messages are records of the conversation. What is archived
 or deleted leaves the buffer by an event, and stays in the log; a call never leaves without its results.
 
+A run that waits for a human has its state in its `Context`: `keep_context` keeps that, and `resume` goes on
+with it in whichever process. Artifacts that a tool holds under the execution `EXECUTION` are delivered with
+the run's answer.
+
     store = TurnledgerChatStore("chats.db")
     memory = Memory.from_defaults(session_id="t1", chat_store=store)
 """
 
 import os
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from pydantic import PrivateAttr
-from pydantic_core import to_jsonable_python
+from pydantic import Field, PrivateAttr
 
-from turnledger.adapters.awaiting import Place, awaited
+from turnledger.adapters.again import to_append
+from turnledger.adapters.arranged import arranged, ids_of
+from turnledger.adapters.awaiting import Place, awaited, ended, seen
 from turnledger.adapters.extras import extra
-from turnledger.domain.errors import ConversationNotFound
-from turnledger.domain.messages import id_of_call
-from turnledger.domain.records import Record
+from turnledger.adapters.llama_index_messages import (
+    as_entries,
+    as_message,
+    call_ids_of,
+    has_calls,
+    plain,
+    result_id_of,
+)
+from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
+from turnledger.domain.records import KeptRecord, Record
 from turnledger.projections.buffer import Entry
 
 with extra("llama-index"):
-    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ToolCallBlock
+    from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+    from llama_index.core.workflow import Context, Workflow
+    from workflows.handler import WorkflowHandler
 
 PREFIX = "llama-index/"
-KEPT, ARCHIVED = "llama-index", "llama-index.archived"
-_ROLES = {"chatbot": "assistant", "model": "assistant", "function": "tool"}
-_RESULT_KEY, _CALLS_KEY = "tool_call_id", "tool_calls"
+EXECUTION = "llama-index"
+ARCHIVED, CONTEXT = "llama-index.archived", "llama-index.context"
 
 
 def conversation_of(key: str) -> str:
@@ -41,9 +55,10 @@ def conversation_of(key: str) -> str:
 class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
     """A chat store in a store: a path or URL, or a store of either kind."""
 
-    place: str | None = None
+    place: str | None = Field(default=None, repr=False)  # a URL may have a password
     _store: Any = PrivateAttr()
     _is_own: bool = PrivateAttr()
+    _looked: dict[str, int] = PrivateAttr(default_factory=dict)
 
     def __init__(self, store: Place | None = None, *, place: str | None = None) -> None:
         """`place` is what a dump of the chat store has of it: where the store is, if it was given so."""
@@ -68,17 +83,25 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
         limit: int | None = None,
         offset: int | None = None,
     ) -> list[ChatMessage]:
-        """The messages of a status, or with None all of them, the archived ones first."""
+        """The messages of a status, or with None all of them, the archived ones first.
+
+        A limit or offset below 0 is none.
+        """
         found: list[ChatMessage] = []
         if status in (None, MessageStatus.ARCHIVED):
             found += await self._archived(key)
         if status in (None, MessageStatus.ACTIVE):
             found += [as_message(entry) for entry in await self._entries(key)]
-        begin = offset or 0
-        return found[begin : None if limit is None else begin + limit]
+        begin = max(offset or 0, 0)
+        return found[begin : None if limit is None or limit < 0 else begin + limit]
 
     async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
-        return len(await self.get_messages(key, status))
+        count = 0
+        if status in (None, MessageStatus.ARCHIVED):
+            count += len(await self._archived_records(key))
+        if status in (None, MessageStatus.ACTIVE):
+            count += len(await self._entries(key))
+        return count
 
     async def add_message(
         self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE
@@ -88,175 +111,202 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
     async def add_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
-        """Appends them, all or none."""
+        """Appends them, all or none; the answer of a run takes what is held along."""
         if status == MessageStatus.ARCHIVED:
-            await self._archive(key, messages)
+            await self._append(key, records=_archiving(messages))
         elif messages:
-            await self._store.append(conversation_of(key), [as_entry(message) for message in messages])
+            await self._add(key, messages)
+
+    async def _add(self, key: str, messages: Sequence[ChatMessage]) -> None:
+        while True:
+            try:
+                return await self._added(key, messages)
+            except VersionConflict:  # another worker was first: look again
+                continue
+
+    async def _added(self, key: str, messages: Sequence[ChatMessage]) -> None:
+        looks = any(has_calls(message) or result_id_of(message) == "" for message in messages)
+        version, known = await seen(self._store, conversation_of(key)) if looks else (0, [])
+        entries, how = to_append(version, known, as_entries(messages, known))
+        waiting = await self._waiting(key) if any(entry["role"] != "user" for entry in entries) else None
+        is_its = waiting is not None and _goes_on(waiting, messages)
+        if is_its:
+            how["records"] = [Record(CONTEXT, None, None)]
+        is_answer = bool(entries) and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls")
+        if is_answer and (is_its or not waiting):
+            await ended(self._store.write_back(conversation_of(key), EXECUTION, entries, **how))
+        else:
+            await self._append(key, entries, execution_id=EXECUTION, **how)
 
     async def set_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
         """Makes these the messages: where they go on from what is there, only the rest is appended."""
         known = await self.get_messages(key, None)
-        if status != MessageStatus.ACTIVE or known != messages[: len(known)]:
-            await self.delete_messages(key)
-            known = []
-        await self.add_messages(key, messages[len(known) :], status)
+        if status == MessageStatus.ACTIVE and known == messages[: len(known)]:
+            return await self.add_messages(key, messages[len(known) :])
+        archives = status == MessageStatus.ARCHIVED
+        records = await self._forgetting(key) + _archiving(messages if archives else ())
+        while True:
+            standing = await self._entries(key)
+            try:
+                return await self._leave(key, standing, [] if archives else as_entries(messages), records)
+            except EntryNotFound:
+                continue
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Takes back the entry of this number, with a call its results; None where none is in the buffer."""
         for entry in await self._entries(key):
             if entry.number == idx:
-                await self._store.retract(conversation_of(key), idx)
+                await ended(self._store.retract(conversation_of(key), idx))
                 return as_message(entry)
         return None
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
         """Clears the conversation, or of one status what it has; the log keeps it all."""
+        if not await self.count_messages(key, status):
+            return
         if status is None:
-            if await self._entries(key) or await self._archived(key):
-                await self._store.clear(conversation_of(key))
+            await ended(self._store.clear(conversation_of(key)))
         elif status == MessageStatus.ARCHIVED:
-            await self._forget(key)
+            await self._append(key, records=await self._forgetting(key))
         else:
-            await self._retract(key, await self._entries(key))
+            await self._oldest_left(key, await self.count_messages(key))
 
     async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """Takes the oldest back, with what shares a call with them; which that were."""
-        oldest = _whole(await self._entries(key), n)
-        await self._retract(key, oldest)
-        return [as_message(entry) for entry in oldest]
+        return await self._oldest_left(key, n)
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """Archives the oldest, with what shares a call with them; which that were."""
-        oldest = _whole(await self._entries(key), n)
-        messages = [as_message(entry) for entry in oldest]
-        await self._archive(key, messages)
-        await self._retract(key, oldest)
-        return messages
+        return await self._oldest_left(key, n, archives=True)
 
     async def get_keys(self) -> list[str]:
         """The keys that have messages."""
         found = []
-        async for summary in self._store.conversations(after=PREFIX):
+        async for summary in self._store.conversations(after=PREFIX[:-1]):
             if not summary.conversation_id.startswith(PREFIX):
-                break
+                if summary.conversation_id > PREFIX:
+                    break
+                continue
             key = summary.conversation_id.removeprefix(PREFIX)
-            if await self.count_messages(key, None):
+            if summary.entries or await self._archived_records(key):
                 found.append(key)
         return found
+
+    async def keep_context(self, key: str, context: Context | None) -> None:
+        """Keeps the state of a run that waits, until what it waits for is recorded; None gives such a run up.
+
+        The newest counts. While a run waits, what is held is delivered on its answer alone.
+        """
+        value = None
+        if context is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the memory, which is set anew
+                state = context.to_dict()
+            value = {"calls": await self._open_calls(key, context), "context": state}
+        await self._append(key, records=[Record(CONTEXT, None, value)])
+
+    async def _open_calls(self, key: str, context: Context) -> list[str]:
+        """The calls that nothing answered yet, of an agent's scratchpad and of the memory."""
+        pad: list[ChatMessage] = await context.store.get("scratchpad", default=[])
+        entries = await self._entries(key)
+        answered = {result_id_of(message) for message in pad}
+        answered |= {e.metadata.get("tool_call_id") for e in entries if not e.metadata.get("healed")}
+        calls = [call_id for message in pad for call_id in call_ids_of(message)]
+        calls += [call_id for entry in entries for call_id in ids_of(entry)]
+        return [call_id for call_id in calls if call_id not in answered]
+
+    async def resume(self, key: str, workflow: Workflow, memory: Any) -> WorkflowHandler | None:
+        """The run that waits, gone on with here: give its `ctx` the event that it waits for, and await it.
+
+        Every agent in it has this memory. None where no run waits.
+        """
+        waiting = await self._waiting(key)
+        if waiting is None:
+            return None
+        handler = workflow.run(ctx=Context.from_dict(workflow, waiting.value["context"]))
+        await handler.ctx.store.set("memory", memory)  # which no context keeps
+        return handler
 
     @classmethod
     def class_name(cls) -> str:
         return "TurnledgerChatStore"
 
     async def _entries(self, key: str) -> list[Entry]:
+        """The entries of the active messages, in their order."""
         try:
-            found: list[Entry] = await self._store.entries(conversation_of(key))
+            return arranged(await self._store.entries(conversation_of(key)))
         except ConversationNotFound:
             return []
-        return found
 
     async def _archived(self, key: str) -> list[ChatMessage]:
+        return [ChatMessage.model_validate(record.value) for record in await self._archived_records(key)]
+
+    async def _archived_records(self, key: str) -> list[KeptRecord]:
         try:
-            records = await self._store.records(conversation_of(key), ARCHIVED)
+            records: list[KeptRecord] = await self._store.records(conversation_of(key), ARCHIVED)
         except ConversationNotFound:
             return []
         begun = max((place for place, record in enumerate(records, 1) if record.value is None), default=0)
-        return [ChatMessage.model_validate(record.value) for record in records[begun:]]
+        return records[begun:]
 
-    async def _archive(self, key: str, messages: Sequence[ChatMessage]) -> None:
-        records = [Record(ARCHIVED, None, plain(message)) for message in messages]
-        if records:
-            await self._store.append(conversation_of(key), [], records=records)
+    async def _forgetting(self, key: str) -> list[Record]:
+        """A record with which nothing that was archived so far counts, where something was."""
+        return [Record(ARCHIVED, None, None)] if await self._archived_records(key) else []
 
-    async def _forget(self, key: str) -> None:
-        """Nothing archived so far counts from now on."""
-        if await self._archived(key):
-            await self._store.append(conversation_of(key), [], records=[Record(ARCHIVED, None, None)])
+    async def _waiting(self, key: str) -> KeptRecord | None:
+        """The context that was kept last, if its run has not gone on; read on from what was read before."""
+        conversation = conversation_of(key)
+        try:
+            version = await self._store.version(conversation)
+            after = self._looked.get(key, 0)
+            found = await self._store.records(conversation, CONTEXT, after=after)
+        except ConversationNotFound:
+            return None
+        waiting: KeptRecord | None = found[-1] if found and found[-1].value else None
+        self._looked[key] = waiting.version - 1 if waiting else version
+        return waiting
 
-    async def _retract(self, key: str, entries: Sequence[Entry]) -> None:
-        for entry in reversed(entries):
-            await self._store.retract(conversation_of(key), entry.number)
+    async def _oldest_left(self, key: str, n: int, archives: bool = False) -> list[ChatMessage]:
+        chosen: set[int] | None = None
+        while True:
+            entries = await self._entries(key)
+            left = _whole(entries, n) if chosen is None else [e for e in entries if e.number in chosen]
+            chosen = {entry.number for entry in left}
+            messages = [as_message(entry) for entry in left]
+            try:
+                await self._leave(key, left, records=_archiving(messages if archives else ()))
+                return messages
+            except EntryNotFound:  # another worker was first with some
+                continue
 
+    async def _leave(
+        self, key: str, entries: Sequence[Entry], instead: Sequence[Any] = (), records: Sequence[Record] = ()
+    ) -> None:
+        """Takes the entries back, and puts others and records in their place, in one transaction."""
+        numbers = sorted(
+            {entry.number for entry in entries}
+        )  # the newest last: it is looked for anew each time
+        if numbers or instead or records:
+            await self._append(key, instead, records=records, retracting=numbers)
 
-def plain(message: ChatMessage) -> dict[str, Any]:
-    return dict(to_jsonable_python(message.model_dump(mode="json"), serialize_unknown=True))
-
-
-def as_entry(message: ChatMessage) -> dict[str, Any]:
-    """A message to append, with the given one in its metadata."""
-    whole, role = plain(message), _ROLES.get(message.role.value, message.role.value)
-    entry: dict[str, Any] = {"role": role, "content": _said(message), "metadata": {KEPT: whole}}
-    if role == "assistant" and (calls := _calls(message, whole)):
-        entry["tool_calls"] = calls
-    if role == "tool":
-        entry["tool_call_id"] = whole["additional_kwargs"].get(_RESULT_KEY)
-    return entry
-
-
-def _calls(message: ChatMessage, whole: dict[str, Any]) -> list[Any]:
-    """The calls of the blocks, or, where those have none, of the arguments beside them."""
-    found = [
-        {"tool_call_id": block.tool_call_id, "name": block.tool_name, "arguments": block.tool_kwargs}
-        for block in message.blocks
-        if isinstance(block, ToolCallBlock)
-    ]
-    return found or list(whole["additional_kwargs"].get(_CALLS_KEY) or ())
-
-
-def _said(message: ChatMessage) -> Any:
-    """The texts as one, or texts and pictures as parts; what else there is stands in the kept message."""
-    parts: list[dict[str, Any]] = []
-    for block in message.blocks:
-        if isinstance(block, TextBlock) and block.text:
-            parts.append({"type": "text", "text": block.text})
-        elif isinstance(block, ImageBlock) and block.url:
-            parts.append({"type": "image_url", "image_url": {"url": str(block.url)}})
-    if all(part["type"] == "text" for part in parts):
-        return "\n".join(part["text"] for part in parts)
-    return parts
+    async def _append(self, key: str, entries: Sequence[Any] = (), **how: Any) -> None:
+        await ended(self._store.append(conversation_of(key), entries, **how))
 
 
-def as_message(entry: Entry) -> ChatMessage:
-    """The message that an entry is: as it was given, with the ids that its calls turned out to have."""
-    kept = entry.metadata.get(KEPT)
-    if kept is None:
-        return _made(entry)
-    message = ChatMessage.model_validate(kept)
-    if entry.role == "tool":
-        message.additional_kwargs[_RESULT_KEY] = entry.metadata["tool_call_id"]
-    calls = entry.metadata.get("tool_calls", ())
-    blocks = [block for block in message.blocks if isinstance(block, ToolCallBlock)]
-    for call, block in zip(calls, blocks, strict=False):
-        block.tool_call_id = call["tool_call_id"]
-    renamed = {call["original_id"]: call["tool_call_id"] for call in calls if "original_id" in call}
-    for call in message.additional_kwargs.get(_CALLS_KEY) or ():
-        if isinstance(call, dict) and call.get("id") in renamed:
-            call["id"] = renamed[call["id"]]
-    return message
+def _archiving(messages: Sequence[ChatMessage]) -> list[Record]:
+    return [Record(ARCHIVED, None, plain(message)) for message in messages]
 
 
-def _made(entry: Entry) -> ChatMessage:
-    """A message of an entry that came from elsewhere: a placeholder, another client's."""
-    text = entry.content if isinstance(entry.content, str) else str(entry.content)
-    beside = {_RESULT_KEY: entry.metadata[_RESULT_KEY]} if entry.role == "tool" else {}
-    message = ChatMessage(role=entry.role, content=text, additional_kwargs=beside)
-    for call in entry.metadata.get("tool_calls", ()):
-        given = call.get("arguments") or {}
-        message.blocks.append(
-            ToolCallBlock(tool_call_id=call["tool_call_id"], tool_name=call["name"], tool_kwargs=given)
-        )
-    return message
+def _goes_on(waiting: KeptRecord, messages: Sequence[ChatMessage]) -> bool:
+    """Whether messages are of the run that waits: one of them answers a call that it waits for, if any."""
+    calls = waiting.value["calls"]
+    return not calls or any(result_id_of(message) in calls for message in messages)
 
 
 def _whole(entries: Sequence[Entry], n: int) -> list[Entry]:
     """The oldest entries, that many, and the results of calls among them."""
     oldest = list(entries[: max(n, 0)])
-    calls = {id_of_call(call) for entry in oldest for call in _declared(entry)}
-    return oldest + [e for e in entries[len(oldest) :] if e.metadata.get(_RESULT_KEY) in calls]
-
-
-def _declared(entry: Entry) -> Iterable[Any]:
-    return entry.metadata.get("tool_calls", ()) if entry.role == "assistant" else ()
+    calls = {call_id for entry in oldest for call_id in ids_of(entry)}
+    return oldest + [e for e in entries[len(oldest) :] if e.metadata.get("tool_call_id") in calls]

@@ -10,9 +10,10 @@ them. What a call records carries the trace that it was recorded in: its `contex
         store.append("support-7", {"role": "user", "content": "Where is my parcel?"})
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
+from importlib.metadata import version
 from inspect import iscoroutinefunction, signature
 from time import perf_counter
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ from typing import Any, TypeVar
 from turnledger.adapters.extras import extra
 from turnledger.aio import AsyncConversationStore
 from turnledger.domain.events import DomainEvent
+from turnledger.domain.identifiers import ID_CHARACTERS_MAX
+from turnledger.domain.values import scrubbed
 from turnledger.store import ConversationStore
 
 with extra("otel"):
@@ -47,25 +50,40 @@ _ASKED = {
     "turn_id": "turnledger.turn.id",
     "into": "turnledger.fork.conversation.id",
 }
+_PROVIDERS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "gemini": "gcp.gemini",
+    "bedrock-converse": "aws.bedrock",
+    "mistral": "mistral_ai",
+}
+"""What the semantic conventions call a provider, where it is not what a rendering is called."""
+
 _NUMBERS = ("version", "count", "appended", "cleared")
 _LISTS = ("healed", "replaced", "duplicates", "renamed", "evicted", "delivered", "dropped")
 _COUNTED = {
-    "appended": "entries appended to buffers",
-    "healed": "calls that got a placeholder, since nothing had answered them",
-    "replaced": "placeholders that a late result replaced",
-    "duplicates": "messages dropped, since they repeat what is known",
-    "delivered": "artifacts delivered with an answer",
+    "appended": ("{entry}", "entries appended to buffers"),
+    "healed": ("{call}", "calls that got a placeholder, since nothing had answered them"),
+    "replaced": ("{placeholder}", "placeholders that a late result replaced"),
+    "duplicates": ("{message}", "messages dropped, since they repeat what is known"),
+    "delivered": ("{artifact}", "artifacts delivered with an answer"),
 }
+_BOUNDARIES_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)  # the conventions'
 _TRACE = TraceContextTextMapPropagator()
 
 
 def observed(store: S, *, tracer_provider: Any = None, meter_provider: Any = None) -> S:
-    """The store itself, its calls observed from now on; the providers are the global ones if not given."""
+    """The store itself, its calls observed from now on; the providers are the global ones if not given.
+
+    A store that is observed already is so by these providers from now on.
+    """
     observer = _Observer(tracer_provider, meter_provider)
     for name in (*WRITINGS, *READINGS):
-        method = getattr(store, name)
+        method = getattr(type(store), name).__get__(store)  # and not what an earlier observer put there
         around = observer.awaited if iscoroutinefunction(method) else observer.called
         setattr(store, name, around(name, method))
+    if isinstance(store, AsyncConversationStore):  # the other kind's makes calls that are observed
+        store.taking = observer.entered(type(store).taking.__get__(store))  # type: ignore[method-assign]
     return store
 
 
@@ -80,13 +98,17 @@ class _Observer:
     """What makes the spans and counts: one a store."""
 
     def __init__(self, tracer_provider: Any, meter_provider: Any) -> None:
-        self._tracer = trace.get_tracer(NAME, tracer_provider=tracer_provider)
-        meter = metrics.get_meter(NAME, meter_provider=meter_provider)
+        self._tracer = trace.get_tracer(NAME, version(NAME), tracer_provider)
+        meter = metrics.get_meter(NAME, version(NAME), meter_provider)
         self._duration = meter.create_histogram(
-            "db.client.operation.duration", unit="s", description="How long a call of a store took"
+            "db.client.operation.duration",
+            unit="s",
+            description="How long a call of a store took",
+            explicit_bucket_boundaries_advisory=_BOUNDARIES_S,
         )
         self._counters = {
-            key: meter.create_counter(f"turnledger.{key}", description=told) for key, told in _COUNTED.items()
+            key: meter.create_counter(f"turnledger.{key}", unit, told)
+            for key, (unit, told) in _COUNTED.items()
         }
 
     def called(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,6 +131,27 @@ class _Observer:
 
         return call
 
+    def entered(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """`taking` where it is awaited: what begins it and what ends it are calls like others."""
+        bound = signature(method)
+
+        @wraps(method)
+        @asynccontextmanager
+        async def taking(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            with self._span("take", bound, args, kwargs) as told:
+                block = method(*args, **_carrying("take", bound, kwargs))
+                take = told(await block.__aenter__())
+            try:
+                yield take
+            except BaseException as error:
+                with self._span("put_back", bound, args, kwargs):
+                    await block.__aexit__(type(error), error, error.__traceback__)
+                raise
+            with self._span("confirm", bound, args, kwargs):
+                await block.__aexit__(None, None, None)
+
+        return taking
+
     @contextmanager
     def _span(
         self, name: str, bound: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -119,7 +162,8 @@ class _Observer:
         begun = perf_counter()
         # an error's text may quote a message: its class alone is told
         quiet: Any = {"record_exception": False, "set_status_on_exception": False}
-        with self._tracer.start_as_current_span(f"{NAME} {name}", attributes=asked, **quiet) as span:
+        kind = trace.SpanKind.CLIENT
+        with self._tracer.start_as_current_span(f"{NAME} {name}", None, kind, asked, **quiet) as span:
             try:
                 yield lambda result: self._told(span, name, result)
             except BaseException as error:
@@ -142,13 +186,13 @@ class _Observer:
 
 
 def _asked(bound: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Attributes:
-    """What a call was asked, of what may be told: ids and names."""
+    """What a call was asked, of what may be told: ids and names, none longer than an id may be."""
     given = {**dict(zip(bound.parameters, args, strict=False)), **kwargs}
-    return {
-        attribute: given[key]
-        for key, attribute in _ASKED.items()
-        if isinstance(given.get(key), str | int | float)
-    }
+    asked = {attribute: given[key] for key, attribute in _ASKED.items() if isinstance(given.get(key), str)}
+    told = {attribute: scrubbed(value)[:ID_CHARACTERS_MAX] for attribute, value in asked.items()}
+    if provider := told.get("gen_ai.provider.name"):
+        told["gen_ai.provider.name"] = _PROVIDERS.get(provider, provider)
+    return told
 
 
 def _did(result: Any) -> Attributes:

@@ -1,7 +1,8 @@
 """What the model is sent after each scene, on a store of ours and on LlamaIndex's `SQLAlchemyChatStore`.
 
-The agent of LlamaIndex writes what it did to its memory when it has ended; a loop of one's own writes each
-message as it comes, and so it is in the scenes of a kill, a late result, a step sent again and two workers.
+`FunctionAgent` writes what it did to its memory when it has ended, `StepwiseAgent` each step as it comes: it
+plays the kill and the cancel, on both stores. A loop of one's own plays a late result, a step sent again and
+two workers.
 `u` the user, `a` the assistant, `c:x` a call of x, `r:x` its result. The tests assert each row.
 """
 
@@ -11,10 +12,20 @@ OUTCOMES = {
     (
         "killed between call and result",
         "turnledger",
-    ): "u c:track r:track Tool call was interrupted; no result. u",
-    ("killed between call and result", "peer"): "refused: no result right behind its turn for ['c-track']",
-    ("cancelled in mid-tool", "turnledger"): "u u",
-    ("cancelled in mid-tool", "peer"): "u u",
+    ): "u c:die r:die Tool call was interrupted; no result. u",
+    ("killed between call and result", "peer"): "refused: no result right behind its turn for ['c-die']",
+    ("cancelled in mid-tool", "turnledger"): "u c:wait r:wait Tool call was interrupted; no result. u",
+    ("cancelled in mid-tool", "peer"): "refused: no result right behind its turn for ['c-wait']",
+    ("cancelled in mid-tool, FunctionAgent's own", "turnledger"): "u u",
+    ("cancelled in mid-tool, FunctionAgent's own", "peer"): "u u",
+    (
+        "a human approves in another process",
+        "turnledger",
+    ): "u c:label r:label made c:refund r:refund 9 EUR: yes a u",
+    (
+        "a human approves in another process",
+        "peer",
+    ): "u c:label r:label made c:refund r:refund 9 EUR: yes a u",
     ("a late result", "turnledger"): "u c:track r:track depot u a u",
     ("a late result", "peer"): "refused: no result right behind its turn for ['c-track']",
     ("a step sent again", "turnledger"): "u c:track r:track depot a u",

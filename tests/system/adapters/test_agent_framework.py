@@ -1,5 +1,6 @@
 """agent-framework's own agent on a store of ours: what bricks a session elsewhere leaves it sound here."""
 
+import asyncio
 import inspect
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from tests.judges import openai_chat
 from tests.judges.official import library
 from tests.system.adapters.outcomes_agent_framework import OUTCOMES
-from tests.system.adapters.staging import OURS, check_outcomes, ends_as_told, in_child, run
+from tests.system.adapters.staging import OURS, cancelled_at, check_outcomes, ends_as_told, in_child, run
 from turnledger import AsyncConversationStore, ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework's own
@@ -25,6 +26,7 @@ from tests.system.adapters.agent_framework_desk import (  # noqa: E402
     Told,
     calls,
     track,
+    why_not,
 )
 from tests.system.adapters.agent_framework_scenes import SCENES  # noqa: E402
 from turnledger.adapters.agent_framework import (  # noqa: E402
@@ -32,6 +34,7 @@ from turnledger.adapters.agent_framework import (  # noqa: E402
     TurnledgerSessionStore,
     conversation_of,
 )
+from turnledger.domain.messages import PLACEHOLDER_TEXT  # noqa: E402
 
 CID = conversation_of(SESSION)
 
@@ -106,6 +109,110 @@ def test_a_call_whose_id_was_used_before_comes_back_with_one_of_its_own_and_its_
         )
         assert [m.contents[0].call_id for m in found[1:]] == ["c-track", "c-track", "c-track-2", "c-track-2"]
         await history.store.close()
+
+    run(main())
+
+
+def asked(text: str = "Where?") -> Message:
+    return Message("user", [text])
+
+
+def called(*ids: str, arguments: str = "{}") -> Message:
+    return Message("assistant", calls(*["track" for _ in ids], ids=ids, arguments=arguments))
+
+
+def came(call_id: str, text: str = "depot") -> Message:
+    return Message("tool", [Content.from_function_result(call_id, result=text)])
+
+
+def told(messages: list[Message]) -> list[str]:
+    """Calls and results by their id, all else by its text."""
+    words = []
+    for message in messages:
+        ids = [f"{content.type[9:]} {content.call_id}" for content in message.contents if content.call_id]
+        words += ids or [message.text]
+    return words
+
+
+def test_a_result_stands_behind_its_call_where_another_worker_answered_in_between() -> None:
+    async def main() -> None:
+        history, _ = await kept(asked(), called("c1"))
+        await history.save_messages(SESSION, [Message("assistant", ["There"])])
+        await history.save_messages(SESSION, [came("c1")])
+        assert told(await history.get_messages(SESSION)) == ["Where?", "call c1", "result c1", "There"]
+        await history.store.close()
+
+    run(main())
+
+
+def test_of_several_open_calls_one_has_its_late_result_and_the_others_placeholders_in_the_request(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with Desk(OURS, tmp_path, ["One of three"]) as desk:
+            await desk.history.save_messages(SESSION, [asked(), called("c1", "c2", "c3")])
+            await desk.ask(came("c2"))
+            assert why_not(desk.model.sent[-1]) is None
+            assert [m.contents[0].result for m in desk.model.sent[-1][2:]] == [
+                "depot",
+                PLACEHOLDER_TEXT,
+                PLACEHOLDER_TEXT,
+            ]
+
+    run(main())
+
+
+def test_an_equal_call_is_another_one_where_the_user_has_said_something_since() -> None:
+    async def main() -> None:
+        turn = [called("track"), came("track"), Message("assistant", ["There"])]
+        history, _ = await kept(asked(), *turn, asked("And now?"), *turn)
+        said = told(await history.get_messages(SESSION))
+        assert said[5:] == ["call track-2", "result track-2", "There"]
+        await history.save_messages(SESSION, [called("track"), came("track")])  # sent again
+        assert told(await history.get_messages(SESSION)) == said
+        await history.store.close()
+
+    run(main())
+
+
+def test_a_turn_that_has_a_known_call_beside_a_new_one_has_ids_of_its_own() -> None:
+    async def main() -> None:
+        history, _ = await kept(asked(), called("c1"), came("c1"))
+        await history.save_messages(SESSION, [called("c1", "c9")])
+        await history.save_messages(SESSION, [came("c1", "train"), came("c9")])
+        found = told(await history.get_messages(SESSION))
+        assert found[3:] == ["call c1-2", "call c9", "result c1-2", "result c9"]
+        await history.store.close()
+
+    run(main())
+
+
+def test_what_stands_beside_the_results_in_a_message_comes_back_with_them() -> None:
+    async def main() -> None:
+        contents = [
+            Content.from_text("first"),
+            Content.from_function_result("c1", result="depot"),
+            Content.from_text("between"),
+            Content.from_function_result("c2", result="depot"),
+            Content.from_text("last"),
+        ]
+        given = [asked(), called("c1", "c2"), Message("tool", contents)]
+        history, found = await kept(*given)
+        assert [m.to_dict() for m in found] == [m.to_dict() for m in given]
+        await history.store.close()
+
+    run(main())
+
+
+def test_a_save_is_ended_before_its_cancellation_goes_on(tmp_path: Path) -> None:
+    async def main() -> None:
+        history = TurnledgerHistoryProvider(tmp_path / "desk.db")
+        for number in range(20):
+            await cancelled_at(history.save_messages(SESSION, [asked(str(number))]), asyncio.sleep(0.002))
+            before = told(await history.get_messages(SESSION))
+            await asyncio.sleep(0.01)
+            assert told(await history.get_messages(SESSION)) == before
+        await history.close()
 
     run(main())
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.judges.official import library
-from turnledger import AsyncConversationStore, ConversationStore, InvalidMessage
+from turnledger import AsyncConversationStore, ConversationStore, InvalidId, InvalidMessage
 
 library("opentelemetry.sdk")
 
@@ -16,9 +16,13 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: E402
 from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
-from opentelemetry.trace import StatusCode, format_trace_id  # noqa: E402
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF  # noqa: E402
+from opentelemetry.semconv.attributes.db_attributes import DB_OPERATION_NAME, DB_SYSTEM_NAME  # noqa: E402
+from opentelemetry.semconv.metrics.db_metrics import DB_CLIENT_OPERATION_DURATION  # noqa: E402
+from opentelemetry.trace import SpanKind, StatusCode, format_trace_id  # noqa: E402
 
 from turnledger.adapters.otel import READINGS, WRITINGS, observed, recorded_in  # noqa: E402
+from turnledger.projections.providers import PROVIDERS  # noqa: E402
 
 USER = {"role": "user", "content": "a secret"}
 TURN = {"role": "assistant", "content": "", "tool_calls": [{"tool_call_id": "c1", "name": "track"}]}
@@ -29,9 +33,9 @@ LINK = {"type": "link", "payload": {"n": 1}}
 class Watch:
     """Providers of a test's own, and what was exported to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, sampler: Any = None) -> None:
         self._exporter, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
-        self.tracers = TracerProvider()
+        self.tracers = TracerProvider(sampler=sampler)
         self.tracers.add_span_processor(SimpleSpanProcessor(self._exporter))
         self.meters = MeterProvider([self._reader])
 
@@ -40,15 +44,19 @@ class Watch:
         return {span.name: span for span in self._exporter.get_finished_spans()}
 
     @property
-    def counts(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def metrics(self) -> dict[str, Any]:
         data = self._reader.get_metrics_data()
-        for resource in data.resource_metrics if data else ():
-            for scope in resource.scope_metrics:
-                for metric in scope.metrics:
-                    points = metric.data.data_points
-                    found[metric.name] = sum(getattr(p, "value", getattr(p, "count", 0)) for p in points)
-        return found
+        scopes = [
+            scope for resource in (data.resource_metrics if data else ()) for scope in resource.scope_metrics
+        ]
+        return {metric.name: metric for scope in scopes for metric in scope.metrics}
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {
+            name: sum(getattr(p, "value", getattr(p, "count", 0)) for p in metric.data.data_points)
+            for name, metric in self.metrics.items()
+        }
 
     def over(self, store: Any) -> Any:
         return observed(store, tracer_provider=self.tracers, meter_provider=self.meters)
@@ -106,6 +114,86 @@ def test_a_request_is_told_with_its_model_and_provider(watch: Watch, store: Conv
     assert (attributes["gen_ai.request.model"], attributes["gen_ai.provider.name"]) == ("m-1", "anthropic")
     inner, outer = watch.spans["turnledger sendable"], watch.spans["turnledger record_request"]
     assert inner.parent.span_id == outer.context.span_id
+
+
+def test_a_provider_is_told_by_the_name_that_the_conventions_have_for_it(
+    watch: Watch, store: ConversationStore
+) -> None:
+    conventions = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
+    known = {value.value for value in conventions.GenAiProviderNameValues}
+    store.append("c", USER)
+    for provider in PROVIDERS:
+        store.record_request("c", provider=provider)
+        name = watch.spans["turnledger record_request"].attributes["gen_ai.provider.name"]
+        assert name in known, provider
+
+
+def test_names_and_units_are_those_of_the_conventions(watch: Watch, store: ConversationStore) -> None:
+    store.append("c", [USER, TURN])
+    metric = watch.metrics[DB_CLIENT_OPERATION_DURATION]
+    assert metric.unit == "s"
+    [point] = metric.data.data_points
+    assert point.explicit_bounds == (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
+    assert set(point.attributes) == {DB_SYSTEM_NAME, DB_OPERATION_NAME}
+    assert watch.metrics["turnledger.appended"].unit == "{entry}"
+    span = watch.spans["turnledger append"]
+    assert span.kind is SpanKind.CLIENT
+    assert span.attributes["gen_ai.conversation.id"] == "c"
+
+
+def test_an_id_that_is_none_is_told_no_longer_than_an_id_may_be(
+    watch: Watch, store: ConversationStore
+) -> None:
+    with pytest.raises(InvalidId):
+        store.append("c\ud800" * 10_000, USER)
+    told = watch.spans["turnledger append"].attributes["gen_ai.conversation.id"]
+    assert (len(told), told[:2]) == (255, "c\ufffd")
+    told.encode()
+
+
+def test_a_store_that_is_observed_twice_tells_each_call_once(watch: Watch, store: ConversationStore) -> None:
+    watch.over(store).append("c", USER)
+    assert watch.counts["turnledger.appended"] == 1
+    assert watch.counts["db.client.operation.duration"] == 1
+
+
+def test_a_take_of_a_block_is_observed_on_either_kind_of_store(
+    watch: Watch, store: ConversationStore
+) -> None:
+    store.hold("c", "e", [LINK])
+    with store.taking("c", "e"):
+        pass
+    assert {"turnledger take", "turnledger confirm"} <= watch.spans.keys()
+
+    async def main() -> None:
+        other = Watch()
+        async with other.over(AsyncConversationStore(":memory:")) as aio:
+            await aio.hold("c", "e", [LINK])
+            with pytest.raises(ValueError, match="in the block"):
+                async with aio.taking("c", "e") as take:
+                    assert len(take.artifacts) == 1
+                    raise ValueError("in the block")
+            assert len(await aio.held("c")) == 1
+            async with aio.taking("c", "e", context={"actor": "a"}):
+                pass
+            assert await aio.held("c") == []
+            names = {"turnledger take", "turnledger put_back", "turnledger confirm"}
+            assert names <= other.spans.keys()
+            async for event in aio.events("c", after=2):
+                assert "traceparent" in (event.envelope.context or {})
+
+    asyncio.run(main())
+
+
+def test_what_is_sampled_out_makes_no_span_and_its_events_say_that_it_was() -> None:
+    watch = Watch(ALWAYS_OFF)
+    with watch.over(ConversationStore(":memory:")) as store:
+        store.append("c", USER)
+        assert watch.spans == {}
+        assert watch.counts["turnledger.appended"] == 1
+        origin = recorded_in(next(iter(store.events("c"))))
+        assert origin is not None
+        assert not origin.trace_flags.sampled
 
 
 def test_what_healed_and_what_was_delivered_is_counted_and_a_repeat_counts_nothing(
