@@ -28,7 +28,7 @@ def kept_records(
             raise ConversationNotFound(f"there is no conversation {conversation_id!r}")
         if isinstance(at, int) and at > version:
             raise VersionNotFound.beyond(conversation_id, at, version)
-        clearings = log.rows_of(conversation_id, ConversationCleared.TOPIC)
+        clearings = log.rows_of(conversation_id, ConversationCleared.TOPIC, after=after)
         begun = max((event.version for event in _up_to(application, clearings, at)), default=0)
         if checked_optional_id("key", key) is None:
             rows = log.rows_of(conversation_id, RecordKept.TOPIC, after=max(after, begun))
