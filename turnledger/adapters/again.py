@@ -99,14 +99,12 @@ def _keys(message: Message) -> list[int]:
 
 
 def _is_same(turn: _Turn, message: Message, behind: Sequence[Message]) -> bool:
-    """Whether a message is that turn, sent again: one that nothing has answered yet always is."""
+    """Whether a message is that turn, sent again: with results that are other ones it is none."""
     ids = _ids(message)
-    if not ids or ids not in (turn.ids, turn.given) or turn.keys != _keys(message):
+    if not ids or turn.is_past or ids not in (turn.ids, turn.given) or turn.keys != _keys(message):
         return False
     answers = [turn.answers.get(call_id) for call_id in turn.ids]
-    if None in answers:
-        return True
     come = {one.call_id: likeness(one.content) for one in reversed(behind) if one.call_id}
-    return not turn.is_past and all(
+    return None in answers or all(
         come.get(call_id, answer) == answer for call_id, answer in zip(ids, answers, strict=True)
     )

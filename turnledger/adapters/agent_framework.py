@@ -17,9 +17,11 @@ still owes. Artifacts that a tool holds under the execution `EXECUTION` are deli
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import uuid4
 
 from turnledger.adapters.again import to_append
 from turnledger.adapters.agent_framework_messages import (
+    answers_in,
     approved_in,
     as_entries,
     as_messages,
@@ -40,6 +42,7 @@ with extra("agent-framework"):
 
 PREFIX = "agent-framework/"
 EXECUTION = "agent-framework"
+TURN = "turn"
 SESSION, CONTROL = "agent-framework.session", "agent-framework.control"
 
 
@@ -67,8 +70,11 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
         """Gives the run its history, whole.
 
         Results among its input are recorded first, and stand in the history, next to their calls. Calls that
-        nothing answers have placeholders, save those that the input approves: these are made now.
+        nothing answers have placeholders, save those that the input approves: these are made now. With a word
+        of the user's a turn begins, so that the results of two workers at once are told apart.
         """
+        if any(m.role == "user" and not is_control(m) for m in context.input_messages):
+            state[TURN] = uuid4().hex
         results = [m for m in context.input_messages if m.role == "tool" and not is_control(m)]
         if results and self.store_inputs:
             await self.save_messages(context.session_id, results, state=state)
@@ -102,16 +108,17 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
         """
         while True:
             try:
-                return await self._save(conversation_of(session_id), messages)
+                return await self._save(conversation_of(session_id), messages, (state or {}).get(TURN))
             except VersionConflict:  # another worker was first: look again
                 continue
 
-    async def _save(self, conversation: str, messages: Sequence[Message]) -> None:
+    async def _save(self, conversation: str, messages: Sequence[Message], turn: str | None) -> None:
         version, known = await seen(self.store, conversation)
         new = _new_of(newest_messages(known, messages), messages)
         controls = [Record(CONTROL, None, plain(message)) for message in new if is_control(message)]
         entries = as_entries(message for message in new if not is_control(message))
         entries, how = to_append(version, known, entries)
+        how["turn_id"] = turn if answers_in(known, turn, entries) else None
         if entries and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls"):
             await ended(self.store.write_back(conversation, EXECUTION, entries, records=controls, **how))
         elif entries or controls:

@@ -112,6 +112,17 @@ def newest_messages(entries: Sequence[Entry], given: Sequence[Message]) -> list[
     return as_messages(ordered[begin:])
 
 
+def answers_in(known: Iterable[Entry], turn: str | None, new: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether what new entries answer, if anything, are open calls of this turn, or calls of theirs."""
+    of_turn = [entry for entry in known if entry.turn_id == turn]
+    done = {e.metadata["tool_call_id"] for e in of_turn if e.role == "tool" and not e.metadata.get("healed")}
+    calls = [call for entry in of_turn for call in entry.metadata.get("tool_calls", ())]
+    calls = [call for call in calls if call["tool_call_id"] not in done]
+    calls += [call for entry in new for call in entry.get("tool_calls", ())]
+    names = {call.get("original_id") or call["tool_call_id"] for call in calls}
+    return {entry["tool_call_id"] for entry in new if entry["role"] == "tool"} <= names
+
+
 def approved_in(messages: Iterable[Message]) -> set[str]:
     """The ids of the calls that messages approve, or refuse."""
     contents = [content for message in messages for content in message.contents]

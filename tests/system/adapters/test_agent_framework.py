@@ -17,7 +17,15 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework's own
 
 library("agent_framework")
 
-from agent_framework import Agent, AgentSession, Content, HistoryProvider, Message, SessionStore  # noqa: E402
+from agent_framework import (  # noqa: E402
+    Agent,
+    AgentSession,
+    Content,
+    HistoryProvider,
+    Message,
+    SessionContext,
+    SessionStore,
+)
 
 from tests.system.adapters.agent_framework_desk import (  # noqa: E402
     LINK,
@@ -158,6 +166,24 @@ def test_of_several_open_calls_one_has_its_late_result_and_the_others_placeholde
                 PLACEHOLDER_TEXT,
                 PLACEHOLDER_TEXT,
             ]
+
+    run(main())
+
+
+def test_of_two_workers_whose_calls_have_one_id_each_has_its_own_result() -> None:
+    async def main() -> None:
+        history, _ = await kept()
+        states: list[dict[str, Any]] = [{}, {}]
+        for state, question in zip(states, [asked("A?"), asked("B?")], strict=True):
+            context: Any = SessionContext(session_id=SESSION, input_messages=[question])
+            await history.before_run(agent=None, session=None, context=context, state=state)
+            await history.save_messages(SESSION, [question, called("c1")], state=state)
+        await history.save_messages(SESSION, [came("c1", "of the second")], state=states[1])
+        await history.save_messages(SESSION, [came("c1", "of the first")], state=states[0])
+        found = await history.get_messages(SESSION)
+        assert told(found) == ["A?", "call c1", "result c1", "B?", "call c1-2", "result c1-2"]
+        assert [found[at].contents[0].result for at in (2, 5)] == ["of the first", "of the second"]
+        await history.store.close()
 
     run(main())
 

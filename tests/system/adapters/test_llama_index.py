@@ -27,6 +27,7 @@ from llama_index.core.base.llms.types import (  # noqa: E402
 )
 from llama_index.core.memory import Memory  # noqa: E402
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus  # noqa: E402
+from llama_index.core.workflow import Context  # noqa: E402
 
 from tests.system.adapters.llama_index_desk import LINK, SCENES, SESSION, Desk, calls, result, says, shape  # noqa: E402
 from turnledger.adapters.llama_index import TurnledgerChatStore, conversation_of  # noqa: E402
@@ -419,3 +420,15 @@ def test_the_protocol_is_the_one_that_was_read() -> None:
         "offset: Optional[int] = None) -> List[ChatMessage]",
         "set_messages": "(self, key: str, messages: List[ChatMessage], status: Status = ACTIVE) -> None",
     }
+
+
+def test_what_is_built_on_of_agents_and_contexts_is_what_was_read() -> None:
+    def names(of: Any, name: str) -> list[str]:
+        return list(inspect.signature(getattr(of, name)).parameters)
+
+    assert names(FunctionAgent, "take_step") == ["self", "ctx", "llm_input", "tools", "memory"]
+    assert names(FunctionAgent, "handle_tool_call_results") == ["self", "ctx", "results", "memory"]
+    assert names(FunctionAgent, "finalize") == ["self", "ctx", "output", "memory"]
+    assert FunctionAgent.model_fields["scratchpad_key"].default == "scratchpad"
+    assert names(Context, "from_dict") == ["workflow", "data", "serializer"]
+    assert names(Context, "to_dict")[:2] == ["self", "serializer"]
