@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import wraps
 from itertools import islice
 from typing import Any, TypeVar
@@ -32,10 +32,10 @@ class Threads:
     """A `ConversationStore` whose methods are awaited, each in a thread of asyncio's own, to its end."""
 
     def __init__(self, store: ConversationStore) -> None:
-        self._store = store
+        self.blocking = store
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = getattr(self._store, name)
+        method = getattr(self.blocking, name)
 
         @wraps(method)
         async def call(*args: Any, **options: Any) -> Any:
@@ -45,10 +45,20 @@ class Threads:
 
     async def conversations(self, **asked: Any) -> AsyncIterator[Any]:
         """The summaries, a page at a time."""
-        found = self._store.conversations(**asked)
-        while page := await asyncio.to_thread(lambda: list(islice(found, PAGE_ITEMS))):
-            for summary in page:
-                yield summary
+        async for summary in _paged(self.blocking.conversations(**asked)):
+            yield summary
+
+    async def events(self, conversation_id: str, **asked: Any) -> AsyncIterator[Any]:
+        """The events, a page at a time."""
+        async for event in _paged(self.blocking.events(conversation_id, **asked)):
+            yield event
+
+
+async def _paged(found: Iterator[T]) -> AsyncIterator[T]:
+    """What an iteration gives, a page at a time, from a thread."""
+    while page := await asyncio.to_thread(lambda: list(islice(found, PAGE_ITEMS))):
+        for one in page:
+            yield one
 
 
 def awaited(store: Place) -> tuple[Any, bool]:
