@@ -42,6 +42,7 @@ with extra("langgraph"):
         calls_of,
         entry_of,
         ids_of,
+        is_sound,
         plain,
         repaired,
         usable_id,
@@ -50,6 +51,7 @@ with extra("langgraph"):
 
 EXECUTION, EXECUTION_KEY = "langgraph", "turnledger_execution"
 SEEN = "langgraph.message"
+NEAR = 16
 
 
 class TurnledgerState(AgentState):  # type: ignore[misc]
@@ -82,8 +84,7 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         messages, conversation = list(state["messages"]), self._conversation()
         carries = self._is_known(conversation, messages)
         self._mirror(conversation, messages, begun)
-        entries = self._entries(conversation)
-        wanted = repaired(messages if carries else as_messages(entries), _results(entries))
+        wanted = self._mended(conversation, messages if carries else as_messages(self._entries(conversation)))
         if wanted == messages:
             return begun
         return {**begun, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *wanted]}
@@ -119,8 +120,13 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
     def _asked(self, request: ModelRequest) -> ModelRequest:
         conversation = self._conversation()
         self._mirror(conversation, request.messages, request.state)
-        wanted = repaired(request.messages, _results(self._entries(conversation)))
-        return request.override(messages=wanted)
+        return request.override(messages=self._mended(conversation, request.messages))
+
+    def _mended(self, conversation: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """The list as a provider accepts it, with what the log has for its open calls."""
+        if is_sound(messages):
+            return list(messages)
+        return repaired(messages, _results(self._entries(conversation)))
 
     def _said(self, request: ModelRequest, response: Any) -> Any:
         if isinstance(response, AIMessage):
@@ -136,7 +142,13 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         return result
 
     def _known_result(self, call_id: str) -> BaseMessage | None:
-        return _results(self._entries(self._conversation())).get(call_id)
+        """The result that the log has of a call: behind its turn, which mostly is the last."""
+        conversation, count = self._conversation(), NEAR
+        while True:
+            entries = self._entries(conversation, count)
+            if len(entries) < count or any(call_id in _declared(entry) for entry in entries):
+                return _results(entries).get(call_id)
+            count *= 8
 
     def _conversation(self) -> str:
         if self._conversation_id is not None:
@@ -149,9 +161,9 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
             )
         return str(thread)
 
-    def _entries(self, conversation: str) -> list[Entry]:
+    def _entries(self, conversation: str, last: int | None = None) -> list[Entry]:
         try:
-            return self.store.entries(conversation)
+            return self.store.entries(conversation, last=last)
         except ConversationNotFound:
             return []
 
@@ -161,7 +173,7 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         A conversation that was forked, imported or written by another client was never mirrored from here.
         """
         known = self._ids(conversation)
-        return any(message.id in known for message in messages) or not self._entries(conversation)
+        return any(message.id in known for message in messages) or not self._entries(conversation, 1)
 
     def _ids(self, conversation: str) -> set[str]:
         """The ids of all messages that were mirrored, read on from where the last reading ended.
@@ -214,6 +226,10 @@ def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
         for entry in entries
         if entry.role == "tool" and entry.metadata.get("tool_call_id") and not entry.metadata.get("healed")
     }
+
+
+def _declared(entry: Entry) -> list[Any]:
+    return [call.get("tool_call_id") for call in entry.metadata.get("tool_calls") or ()]
 
 
 def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:

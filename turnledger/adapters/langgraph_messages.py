@@ -166,10 +166,33 @@ def _made(entry: Entry) -> BaseMessage:
     return (HumanMessage if entry.role == "user" else SystemMessage)(content, id=name)
 
 
+def is_sound(messages: Sequence[BaseMessage]) -> bool:
+    """Whether a list is what `repaired` makes of it: so it mostly is, and that is quickly seen."""
+    declared, waiting = set[str](), set[str]()
+    leads = True
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting or str(message.id).startswith(HEALED):
+                return False
+            waiting.remove(message.tool_call_id)
+            continue
+        ids = [call["id"] for call in calls_of(message)]
+        leads = leads and isinstance(message, SystemMessage)
+        if waiting or (isinstance(message, SystemMessage) and not leads) or not _are_new(ids, declared):
+            return False
+        declared.update(ids)
+        waiting.update(ids)
+    return not waiting
+
+
+def _are_new(ids: Sequence[Any], declared: set[str]) -> bool:
+    return all(call_id(one) == one and one not in declared for one in ids) and len(set(ids)) == len(ids)
+
+
 def repaired(messages: Sequence[BaseMessage], results: Mapping[str, BaseMessage]) -> list[BaseMessage]:
     """The list as a provider accepts it (MEM-5): results behind their calls, once, and none missing.
 
-    For a call without one its result among `results`, else a placeholder.
+    For a call without one, or with a placeholder, its result among `results`, else a placeholder.
     """
     flat = [_flat(message, str(place)) for place, message in enumerate(messages)]
     found: list[BaseMessage] = []
@@ -180,6 +203,8 @@ def repaired(messages: Sequence[BaseMessage], results: Mapping[str, BaseMessage]
             found.append(results.get(open_id, placeholder))
             continue
         message = messages[int(told["content"])]
+        if str(message.id).startswith(HEALED):
+            message = results.get(told["tool_call_id"], message)
         ids = [call["tool_call_id"] for call in told.get("tool_calls", ())]
         if len(ids) < len(calls_of(message)):
             by_id = {call_id(call["id"]): call for call in reversed(calls_of(message))}  # the first of an id
