@@ -23,7 +23,6 @@ from uuid import uuid4
 from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument
 from turnledger.domain.records import Record
-from turnledger.importing import Imported, import_transcript
 from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
 
@@ -34,8 +33,10 @@ with extra("langgraph"):
     from langgraph.config import get_config
     from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+    from turnledger.adapters.langgraph_import import import_thread
     from turnledger.adapters.langgraph_messages import (
         HEALED,
+        KEPT,
         MADE,
         as_message,
         as_messages,
@@ -43,11 +44,12 @@ with extra("langgraph"):
         entry_of,
         ids_of,
         is_sound,
-        plain,
         repaired,
         usable_id,
         with_ids,
     )
+
+__all__ = ["TurnledgerMiddleware", "import_thread"]
 
 EXECUTION, EXECUTION_KEY = "langgraph", "turnledger_execution"
 SEEN = "langgraph.message"
@@ -84,7 +86,7 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         messages, conversation = list(state["messages"]), self._conversation()
         carries = self._is_known(conversation, messages)
         self._mirror(conversation, messages, begun)
-        wanted = self._mended(conversation, messages if carries else as_messages(self._entries(conversation)))
+        wanted = self._mended(conversation, messages if carries else self._said_before(conversation))
         if wanted == messages:
             return begun
         return {**begun, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *wanted]}
@@ -147,8 +149,16 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         while True:
             entries = self._entries(conversation, count)
             if len(entries) < count or any(call_id in _declared(entry) for entry in entries):
-                return _results(entries).get(call_id)
+                found = _results(entries).get(call_id)
+                kept = self.store.records(conversation, SEEN, key=found.id) if found and found.id else []
+                return found and _with_artifact(found, {one.key: one.value for one in kept})
             count *= 8
+
+    def _said_before(self, conversation: str) -> list[BaseMessage]:
+        """What the log has of a conversation, with what its tools gave beside their contents."""
+        messages = as_messages(self._entries(conversation))
+        kept = {one.key: one.value for one in self.store.records(conversation, SEEN)} if messages else {}
+        return [_with_artifact(message, kept) for message in messages]
 
     def _conversation(self) -> str:
         if self._conversation_id is not None:
@@ -204,19 +214,28 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
 
     def _append(self, conversation: str, execution: str, message: BaseMessage) -> None:
         entry = entry_of(message)
-        keyed: Any = {"records": [Record(SEEN, message.id, None)], "idempotency_key": f"{SEEN}/{message.id}"}
+        # what is held shows in no view of the conversation, so not in its entries either
+        artifact = entry["metadata"][KEPT]["data"].pop("artifact", None)
+        record = Record(SEEN, message.id, artifact)
+        keyed: Any = {"records": [record], "idempotency_key": f"{SEEN}/{message.id}"}
         if isinstance(message, AIMessage) and not calls_of(message):
             self.store.write_back(conversation, execution, entry, **keyed)
             return
-        if isinstance(message, ToolMessage) and message.artifact is not None:
-            self._hold(conversation, execution, message)
+        if isinstance(message, ToolMessage) and artifact is not None:
+            self._hold(conversation, execution, message, artifact)
         self.store.append(conversation, entry, execution_id=execution, **keyed)
 
-    def _hold(self, conversation: str, execution: str, message: ToolMessage) -> None:
-        artifact = plain(message)["data"]["artifact"]
+    def _hold(self, conversation: str, execution: str, message: ToolMessage, artifact: Any) -> None:
         payload = artifact if isinstance(artifact, dict) else {"artifact": artifact}
         held = {"type": message.name or "tool", "payload": payload, "tool_call_id": message.tool_call_id}
         self.store.hold(conversation, execution, [held], idempotency_key=f"{SEEN}/{message.id}/hold")
+
+
+def _with_artifact(message: BaseMessage, kept: Mapping[str | None, Any]) -> BaseMessage:
+    """The message, with the artifact that its record keeps."""
+    if isinstance(message, ToolMessage) and message.artifact is None:
+        message.artifact = kept.get(message.id)
+    return message
 
 
 def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
@@ -246,34 +265,3 @@ def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMe
         own.append(name)
     found: BaseMessage = with_ids(message, own)
     return found
-
-
-def import_thread(
-    store: ConversationStore, graph: Any, config: Any, conversation_id: str | None = None
-) -> Imported:
-    """Takes a thread into a store from its checkpoints, as conversation `conversation_id` or its `thread_id`.
-
-    Everything that was said on the way to the newest checkpoint is taken, also what was removed from the
-    state since, and of a message that was changed its newest form. Again it adds only what is new. Raises
-    what `import_transcript` raises.
-    """
-    snapshots = {_checkpoint(snapshot.config): snapshot for snapshot in graph.get_state_history(config)}
-    said: dict[str, dict[str, Any]] = {}
-    for snapshot in reversed(_line(list(snapshots.values()), snapshots)):
-        for place, message in enumerate(snapshot.values.get("messages", ())):
-            said[message.id or str(place)] = plain(message)
-    name = conversation_id or str(config["configurable"]["thread_id"])
-    return import_transcript(store, name, list(said.values()), "langchain")
-
-
-def _line(newest_first: list[Any], by_id: dict[Any, Any]) -> list[Any]:
-    """The snapshots from the newest back to the first, without those of branches that were left."""
-    found, here = [], newest_first[0] if newest_first else None
-    while here is not None:
-        found.append(here)
-        here = by_id.get(_checkpoint(here.parent_config)) if here.parent_config else None
-    return found
-
-
-def _checkpoint(config: Any) -> Any:
-    return config["configurable"].get("checkpoint_id")

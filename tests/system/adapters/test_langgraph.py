@@ -68,6 +68,16 @@ def test_what_a_paused_run_made_is_held_and_delivered_once_on_the_answer_of_anot
         assert [(m["content"], len(m["toolArtifacts"])) for m in shown] == [("Refunded", 1)]
 
 
+def test_what_is_held_shows_in_no_entry_and_comes_back_with_its_message_to_the_next_run() -> None:
+    with ConversationStore(":memory:") as store:
+        asked(store, calls("photo"), "Taken")
+        sent = asked(store, "Bye").sent[-1]
+        assert PHOTO not in str([store.buffer(THREAD), store.sendable(THREAD)])
+        (shown,) = [message for message in store.wire(THREAD) if PHOTO in str(message)]
+        assert (shown["role"], len(shown["toolArtifacts"])) == ("assistant", 1)
+        assert [message.artifact for message in sent if isinstance(message, ToolMessage)] == [PHOTO]
+
+
 def test_a_run_that_is_resumed_after_a_crash_makes_no_call_again_that_had_its_result(tmp_path: Path) -> None:
     made: list[str] = []
 
@@ -101,6 +111,9 @@ def test_the_synchronous_agent_is_recorded_too_and_goes_on_from_the_log_in_anoth
             agent.invoke({"messages": [("user", f"{len(turns)}")]}, CONFIG)
         assert shape(model.sent[-1]) == ["u", "c:track", "r:track depot", "a", "u"]
         assert [m["role"] for m in store.buffer(THREAD)][-2:] == ["user", "assistant"]
+
+
+PHOTO = "iVBOR/8="
 
 
 @tool("track")  # type: ignore[untyped-decorator]
@@ -171,7 +184,7 @@ def test_bytes_that_a_tool_made_are_delivered_as_base64_text_and_the_result_is_k
     with ConversationStore(":memory:") as store:
         asked(store, calls("photo"), "There")
         [artifact] = store.wire(THREAD)[-1]["toolArtifacts"]
-        assert artifact["payload"] == {"artifact": "iVBOR/8="}
+        assert artifact["payload"] == {"artifact": PHOTO}
         assert shape(asked(store, "Bye").sent[-1]) == ["u", "c:photo", "r:photo taken", "a", "u"]
 
 

@@ -262,7 +262,7 @@ def any_items(chance: random.Random) -> list[Any]:
     """Items in any order, as a program that stores what it likes has them."""
     call_id, word = f"c{chance.randrange(4)}", f"{chance.randrange(3)}"
     call = {"type": "function_call", "call_id": call_id, "name": "f", "arguments": "{}"}
-    kinds = [
+    kinds: list[list[dict[str, Any]]] = [
         [{"role": chance.choice(["user", "user", "user", "developer"]), "content": word}],
         [{**THOUGHT, "id": f"rs_{word}"}, {**call, "id": f"fc_{call_id}"}],
         [call],
@@ -270,7 +270,7 @@ def any_items(chance: random.Random) -> list[Any]:
         [{**ANSWER, "id": f"msg_{chance.randrange(9)}"}],
         [{**SHELL, "call_id": call_id}],
     ]
-    return [dict(item) for _ in range(chance.randrange(1, 4)) for item in chance.choice(kinds)]
+    return [item for _ in range(chance.randrange(1, 4)) for item in chance.choice(kinds)]
 
 
 @pytest.mark.parametrize("seed", range(30))
