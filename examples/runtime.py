@@ -151,7 +151,7 @@ class Runtime:
         ]
 
     def _newest_run(self, conversation_id: str) -> str:
-        """The run of the newest entry that is of one; a new one where the conversation is another client's."""
+        """The run of the newest entry that is of one; a new one in another client's conversation."""
         entries = reversed(self.store.entries(conversation_id))
         return next((entry.execution_id for entry in entries if entry.execution_id), uuid4().hex)
 
