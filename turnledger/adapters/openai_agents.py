@@ -108,7 +108,9 @@ class TurnledgerSession:
         if identified:
             given = _without_known(given, await self._known(identified, seen))
         messages, anew = without_repeats(seen, [found.message for found in read(given)])
-        how: dict[str, Any] = {"reused_ids": "distinct", "expected_version": version} if anew else {}
+        how: dict[str, Any] = {"reused_ids": "distinct"} if anew else {}
+        if comes_once:  # what another writer stored since may be an equal call, or the same item
+            how["expected_version"] = version
         if messages:
             await ended(self._store.append(self.session_id, messages, **how, **origin))
 

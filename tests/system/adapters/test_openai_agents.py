@@ -464,6 +464,30 @@ def test_a_step_that_two_workers_store_with_the_same_id_is_stored_by_each(tmp_pa
     assert run(told()) == ["1", "2", "3"]
 
 
+class Raced(ConversationStore):
+    """A store in which another worker was a moment quicker, once."""
+
+    is_ahead = True
+
+    def append(self, conversation_id: str, messages: Any, **how: Any) -> Any:
+        if self.is_ahead:
+            self.is_ahead = False
+            call = {"tool_call_id": "c2", "name": "g", "arguments": "{}"}
+            theirs = {"role": "assistant", "content": "", "tool_calls": [call]}
+            self.append(conversation_id, [theirs, {"role": "tool", "tool_call_id": "c2", "content": "1"}])
+        return super().append(conversation_id, messages, **how)
+
+
+def test_a_step_is_kept_where_another_worker_stored_an_equal_call_since_the_last_look() -> None:
+    async def told() -> Any:
+        with Raced(":memory:") as store:
+            session = TurnledgerSession("s", store)
+            await session.add_items(again("2"))
+            return await session.get_items()
+
+    assert [(one["call_id"], one.get("output", "")) for one in run(told())] == BOTH
+
+
 def test_it_says_where_its_events_come_from() -> None:
     async def told() -> Any:
         store = AsyncConversationStore(":memory:")
