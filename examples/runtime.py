@@ -98,17 +98,17 @@ class Runtime:
         raise RuntimeError(f"the run made {self.steps_max} steps and came to no end: raise steps_max")
 
     def _ask_model(self, conversation_id: str, run: str) -> None:
-        """Appends what the model says; the last word of a run takes what is held for it along."""
+        """Appends what the model says, unless somebody spoke whom it did not hear; the last word of a run
+        takes what is held for it along."""
         sendable = self.store.sendable(conversation_id, shared=True)
-        self.store.record_request(
-            conversation_id, execution_id=run, turn_id=run, expected_version=sendable.version
-        )
+        seen: Message = {"turn_id": run, "expected_version": sendable.version}
+        self.store.record_request(conversation_id, execution_id=run, **seen)
         turn = {**self.model(sendable.messages), "role": "assistant"}
-        key = f"{run}/{sendable.version}"
+        once = {**seen, "idempotency_key": f"{run}/{sendable.version}"}
         if turn.get("tool_calls"):
-            self.store.append(conversation_id, turn, execution_id=run, turn_id=run, idempotency_key=key)
+            self.store.append(conversation_id, turn, execution_id=run, **once)
         else:
-            self.store.write_back(conversation_id, run, turn, turn_id=run, idempotency_key=key)
+            self.store.write_back(conversation_id, run, turn, **once)
 
     def _make_open_calls(self, conversation_id: str, run: str) -> Paused | None:
         """Makes every call that has no result yet, also behind one that must wait for a human."""
@@ -132,7 +132,9 @@ class Runtime:
         given = call.get("arguments") or {}
         try:
             arguments = json.loads(given) if isinstance(given, str) else given
-            return self.tools[call["name"]](arguments)
+            outcome = self.tools[call["name"]](arguments)
+            json.dumps(outcome.content)  # what the log cannot hold went wrong too
+            return outcome
         except NeedsAnswer:
             raise
         except Exception as error:
@@ -149,11 +151,9 @@ class Runtime:
         ]
 
     def _newest_run(self, conversation_id: str) -> str:
-        return next(
-            entry.execution_id
-            for entry in reversed(self.store.entries(conversation_id))
-            if entry.execution_id is not None
-        )
+        """The run of the newest entry that is of one; a new one in another client's conversation."""
+        entries = reversed(self.store.entries(conversation_id))
+        return next((entry.execution_id for entry in entries if entry.execution_id), uuid4().hex)
 
     def _ended(self, conversation_id: str, run: str, last: Entry) -> Answer:
         return Answer(str(last.content), tuple(self.store.turn_artifacts(conversation_id, run)))

@@ -184,9 +184,9 @@ class BufferView:
         rows, make = self._rows, Row._make
         return [make(rows[number]) for number in self._order[first:]]
 
-    def entries(self) -> list[Entry]:
-        """The entries in order, the caller's to change."""
-        return [_entry(row, position) for position, row in enumerate(self.rows())]
+    def entries(self, first: int = 0) -> list[Entry]:
+        """The entries from a position on, in order, the caller's to change."""
+        return [_entry(row, position) for position, row in enumerate(self.rows(first), start=first)]
 
     def entry(self, number: int) -> Entry:
         """One entry, the caller's to change."""

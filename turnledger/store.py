@@ -520,10 +520,15 @@ class ConversationStore:
         with self._reading(conversation_id, at) as live:
             return live.buffer.buffer()
 
-    def entries(self, conversation_id: str, *, at: At = None) -> list[Entry]:
-        """The buffer's entries, each with its number, position, version, time, turn and execution."""
+    def entries(self, conversation_id: str, *, at: At = None, last: int | None = None) -> list[Entry]:
+        """The buffer's entries, each with its number, position, version, time, turn and execution.
+
+        With `last` the newest alone, that many at most, at a cost that does not grow with the buffer.
+        """
+        if last is not None:
+            _check_last(last)
         with self._reading(conversation_id, at) as live:
-            return live.buffer.entries()
+            return live.buffer.entries(0 if last is None else max(len(live.buffer) - last, 0))
 
     def sendable(
         self, conversation_id: str, *, at: At = None, provider: str | None = None, shared: bool = False
@@ -843,6 +848,11 @@ def _check_range(after: Any, to: Any) -> None:
     _checked_version(after)
     if to is not None:
         _checked_version(to)
+
+
+def _check_last(value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidArgument(f"last is a whole number of entries from 0 up, not {value!r}")
 
 
 def _checked_version(value: Any) -> None:

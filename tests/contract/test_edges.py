@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from turnledger import ConversationStore, InvalidMessage, StoreUnwritable, VersionNotFound, normalize
+from turnledger import (
+    ConversationStore,
+    InvalidArgument,
+    InvalidMessage,
+    StoreUnwritable,
+    VersionNotFound,
+    normalize,
+)
 
 CID = "c"
 
@@ -97,6 +104,17 @@ def test_a_tool_block_is_refused_though_it_stands_alone(store: ConversationStore
 def test_each_event_of_a_call_names_the_first_in_its_envelope(store: ConversationStore) -> None:
     store.append(CID, [user(), user()])
     assert [event.envelope.batch for event in store.events(CID)] == [1, 1, 3, 3]
+
+
+def test_the_last_entries_are_the_end_of_all(store: ConversationStore) -> None:
+    store.append(CID, [user(1), turn(call("a")), user(2)])
+    every = store.entries(CID)
+    assert len(every) == 5
+    for last in range(7):
+        assert store.entries(CID, last=last) == every[max(5 - last, 0) :]
+    for wrong in (-1, True, 1.5, "1"):
+        with pytest.raises(InvalidArgument):
+            store.entries(CID, last=wrong)  # type: ignore[arg-type]
 
 
 def test_two_custom_calls_of_openai_are_told_apart(store: ConversationStore) -> None:

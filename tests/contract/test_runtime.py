@@ -97,6 +97,33 @@ def test_what_a_tool_raises_is_told_to_the_model() -> None:
         assert store.buffer(CID)[2]["content"] == "ValueError: no such parcel"
 
 
+@pytest.mark.parametrize("given", [{1, 2}, object(), "no outcome"], ids=["a set", "an object", "a text"])
+def test_so_is_what_a_tool_gives_that_the_log_cannot_hold(given: Any) -> None:
+    def odd(arguments: Mapping[str, Any]) -> Outcome:
+        return given if isinstance(given, str) else Outcome(given)  # type: ignore[return-value]
+
+    with ConversationStore(":memory:") as store:
+        Runtime(store, parcels, {"track": odd, "send_again": send_again}).ask(CID, "Where is it?")
+        assert "Error: " in store.buffer(CID)[2]["content"]
+
+
+def test_a_user_who_speaks_while_the_model_answers_another_is_answered_too() -> None:
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        if len(messages) == 1:
+            store.append(CID, {"role": "user", "content": "And mine?"}, execution_id="run-2")
+        return {"content": f"{len(messages)} questions"}
+
+    with ConversationStore(":memory:") as store:
+        done = Runtime(store, model, {}).ask(CID, "Where is it?")
+        assert done == Runtime(store, model, {}).go_on(CID) == Answer("2 questions", ())
+
+
+def test_it_goes_on_in_a_conversation_of_another_client_s() -> None:
+    with ConversationStore(":memory:") as store:
+        store.append(CID, {"role": "user", "content": "Where is it?"})
+        assert isinstance(Runtime(store, parcels, Tools()).go_on(CID), Paused)
+
+
 def test_a_user_who_speaks_instead_of_answering_is_not_locked_out() -> None:
     with ConversationStore(":memory:") as store:
         runtime = Runtime(store, parcels, Tools())

@@ -34,10 +34,10 @@ class Threads:
     """A `ConversationStore` whose methods are awaited, each in a thread of asyncio's own, to its end."""
 
     def __init__(self, store: ConversationStore) -> None:
-        self._store = store
+        self.blocking = store
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = getattr(self._store, name)
+        method = getattr(self.blocking, name)
 
         @wraps(method)
         async def call(*args: Any, **options: Any) -> Any:
@@ -47,11 +47,11 @@ class Threads:
 
     def conversations(self, **asked: Any) -> AsyncIterator[Any]:
         """The summaries, a page at a time."""
-        return _paged(lambda: self._store.conversations(**asked))
+        return _paged(lambda: self.blocking.conversations(**asked))
 
     def events(self, conversation_id: str, **asked: Any) -> AsyncIterator[Any]:
         """The events, a page at a time."""
-        return _paged(lambda: self._store.events(conversation_id, **asked))
+        return _paged(lambda: self.blocking.events(conversation_id, **asked))
 
 
 async def _paged(opened: Callable[[], Iterator[T]]) -> AsyncIterator[T]:

@@ -23,7 +23,6 @@ from uuid import uuid4
 from turnledger.adapters.extras import extra
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument
 from turnledger.domain.records import Record
-from turnledger.importing import Imported, import_transcript
 from turnledger.projections.buffer import Entry
 from turnledger.store import ConversationStore
 
@@ -34,22 +33,27 @@ with extra("langgraph"):
     from langgraph.config import get_config
     from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+    from turnledger.adapters.langgraph_import import import_thread
     from turnledger.adapters.langgraph_messages import (
         HEALED,
+        KEPT,
         MADE,
         as_message,
         as_messages,
         calls_of,
         entry_of,
         ids_of,
-        plain,
+        is_sound,
         repaired,
         usable_id,
         with_ids,
     )
 
+__all__ = ["TurnledgerMiddleware", "import_thread"]
+
 EXECUTION, EXECUTION_KEY = "langgraph", "turnledger_execution"
 SEEN = "langgraph.message"
+NEAR = 16
 
 
 class TurnledgerState(AgentState):  # type: ignore[misc]
@@ -82,8 +86,7 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         messages, conversation = list(state["messages"]), self._conversation()
         carries = self._is_known(conversation, messages)
         self._mirror(conversation, messages, begun)
-        entries = self._entries(conversation)
-        wanted = repaired(messages if carries else as_messages(entries), _results(entries))
+        wanted = self._mended(conversation, messages if carries else self._said_before(conversation))
         if wanted == messages:
             return begun
         return {**begun, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *wanted]}
@@ -119,8 +122,13 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
     def _asked(self, request: ModelRequest) -> ModelRequest:
         conversation = self._conversation()
         self._mirror(conversation, request.messages, request.state)
-        wanted = repaired(request.messages, _results(self._entries(conversation)))
-        return request.override(messages=wanted)
+        return request.override(messages=self._mended(conversation, request.messages))
+
+    def _mended(self, conversation: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """The list as a provider accepts it, with what the log has for its open calls."""
+        if is_sound(messages):
+            return list(messages)
+        return repaired(messages, _results(self._entries(conversation)))
 
     def _said(self, request: ModelRequest, response: Any) -> Any:
         if isinstance(response, AIMessage):
@@ -136,7 +144,21 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         return result
 
     def _known_result(self, call_id: str) -> BaseMessage | None:
-        return _results(self._entries(self._conversation())).get(call_id)
+        """The result that the log has of a call: behind its turn, which mostly is the last."""
+        conversation, count = self._conversation(), NEAR
+        while True:
+            entries = self._entries(conversation, count)
+            if len(entries) < count or any(call_id in _declared(entry) for entry in entries):
+                found = _results(entries).get(call_id)
+                kept = self.store.records(conversation, SEEN, key=found.id) if found and found.id else []
+                return found and _with_artifact(found, {one.key: one.value for one in kept})
+            count *= 8
+
+    def _said_before(self, conversation: str) -> list[BaseMessage]:
+        """What the log has of a conversation, with what its tools gave beside their contents."""
+        messages = as_messages(self._entries(conversation))
+        kept = {one.key: one.value for one in self.store.records(conversation, SEEN)} if messages else {}
+        return [_with_artifact(message, kept) for message in messages]
 
     def _conversation(self) -> str:
         if self._conversation_id is not None:
@@ -149,9 +171,9 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
             )
         return str(thread)
 
-    def _entries(self, conversation: str) -> list[Entry]:
+    def _entries(self, conversation: str, last: int | None = None) -> list[Entry]:
         try:
-            return self.store.entries(conversation)
+            return self.store.entries(conversation, last=last)
         except ConversationNotFound:
             return []
 
@@ -161,7 +183,7 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
         A conversation that was forked, imported or written by another client was never mirrored from here.
         """
         known = self._ids(conversation)
-        return any(message.id in known for message in messages) or not self._entries(conversation)
+        return any(message.id in known for message in messages) or not self._entries(conversation, 1)
 
     def _ids(self, conversation: str) -> set[str]:
         """The ids of all messages that were mirrored, read on from where the last reading ended.
@@ -192,19 +214,28 @@ class TurnledgerMiddleware(AgentMiddleware):  # type: ignore[misc]
 
     def _append(self, conversation: str, execution: str, message: BaseMessage) -> None:
         entry = entry_of(message)
-        keyed: Any = {"records": [Record(SEEN, message.id, None)], "idempotency_key": f"{SEEN}/{message.id}"}
+        # what is held shows in no view of the conversation, so not in its entries either
+        artifact = entry["metadata"][KEPT]["data"].pop("artifact", None)
+        record = Record(SEEN, message.id, artifact)
+        keyed: Any = {"records": [record], "idempotency_key": f"{SEEN}/{message.id}"}
         if isinstance(message, AIMessage) and not calls_of(message):
             self.store.write_back(conversation, execution, entry, **keyed)
             return
-        if isinstance(message, ToolMessage) and message.artifact is not None:
-            self._hold(conversation, execution, message)
+        if isinstance(message, ToolMessage) and artifact is not None:
+            self._hold(conversation, execution, message, artifact)
         self.store.append(conversation, entry, execution_id=execution, **keyed)
 
-    def _hold(self, conversation: str, execution: str, message: ToolMessage) -> None:
-        artifact = plain(message)["data"]["artifact"]
+    def _hold(self, conversation: str, execution: str, message: ToolMessage, artifact: Any) -> None:
         payload = artifact if isinstance(artifact, dict) else {"artifact": artifact}
         held = {"type": message.name or "tool", "payload": payload, "tool_call_id": message.tool_call_id}
         self.store.hold(conversation, execution, [held], idempotency_key=f"{SEEN}/{message.id}/hold")
+
+
+def _with_artifact(message: BaseMessage, kept: Mapping[str | None, Any]) -> BaseMessage:
+    """The message, with the artifact that its record keeps."""
+    if isinstance(message, ToolMessage) and message.artifact is None:
+        message.artifact = kept.get(message.id)
+    return message
 
 
 def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
@@ -214,6 +245,10 @@ def _results(entries: Iterable[Entry]) -> dict[str, BaseMessage]:
         for entry in entries
         if entry.role == "tool" and entry.metadata.get("tool_call_id") and not entry.metadata.get("healed")
     }
+
+
+def _declared(entry: Entry) -> list[Any]:
+    return [call.get("tool_call_id") for call in entry.metadata.get("tool_calls") or ()]
 
 
 def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:
@@ -230,34 +265,3 @@ def _with_own_ids(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMe
         own.append(name)
     found: BaseMessage = with_ids(message, own)
     return found
-
-
-def import_thread(
-    store: ConversationStore, graph: Any, config: Any, conversation_id: str | None = None
-) -> Imported:
-    """Takes a thread into a store from its checkpoints, as conversation `conversation_id` or its `thread_id`.
-
-    Everything that was said on the way to the newest checkpoint is taken, also what was removed from the
-    state since, and of a message that was changed its newest form. Again it adds only what is new. Raises
-    what `import_transcript` raises.
-    """
-    snapshots = {_checkpoint(snapshot.config): snapshot for snapshot in graph.get_state_history(config)}
-    said: dict[str, dict[str, Any]] = {}
-    for snapshot in reversed(_line(list(snapshots.values()), snapshots)):
-        for place, message in enumerate(snapshot.values.get("messages", ())):
-            said[message.id or str(place)] = plain(message)
-    name = conversation_id or str(config["configurable"]["thread_id"])
-    return import_transcript(store, name, list(said.values()), "langchain")
-
-
-def _line(newest_first: list[Any], by_id: dict[Any, Any]) -> list[Any]:
-    """The snapshots from the newest back to the first, without those of branches that were left."""
-    found, here = [], newest_first[0] if newest_first else None
-    while here is not None:
-        found.append(here)
-        here = by_id.get(_checkpoint(here.parent_config)) if here.parent_config else None
-    return found
-
-
-def _checkpoint(config: Any) -> Any:
-    return config["configurable"].get("checkpoint_id")

@@ -12,11 +12,19 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from turnledger.adapters.extras import extra
-from turnledger.domain.messages import PLACEHOLDER_TEXT, call_id
+from turnledger.domain.messages import (
+    PLACEHOLDER_TEXT,
+    arguments_of_call,
+    call_id,
+    id_of_call,
+    name_of_call,
+)
+from turnledger.domain.pairing import coerced_content
 from turnledger.domain.values import LEVELS_MAX
 from turnledger.importing import read_messages
 from turnledger.projections.buffer import Entry
 from turnledger.projections.media import base64_text
+from turnledger.projections.providers.arguments import arguments_map
 from turnledger.projections.sendable import normalize
 
 with extra("langchain"):
@@ -153,23 +161,55 @@ def _rename(listed: Iterable[Any], renamed: list[tuple[Any, str]]) -> None:
 
 def _made(entry: Entry) -> BaseMessage:
     """A message of an entry that came from elsewhere: a placeholder, a summary, another client's."""
-    content = entry.content if isinstance(entry.content, str | list) else str(entry.content)
+    content = _made_content(entry.content)
     name = f"{MADE}{entry.number}"
     if entry.role == "tool":
         return ToolMessage(content, tool_call_id=entry.metadata.get("tool_call_id") or "", id=name)
     if entry.role == "assistant":
-        calls = [
-            {"id": call["tool_call_id"], "name": call["name"], "args": call.get("arguments") or {}}
-            for call in entry.metadata.get("tool_calls", ())
-        ]
-        return AIMessage(content, tool_calls=[c for c in calls if isinstance(c["args"], dict)], id=name)
+        calls = [_made_call(call) for call in entry.metadata.get("tool_calls") or ()]
+        return AIMessage(content, tool_calls=calls, id=name)
     return (HumanMessage if entry.role == "user" else SystemMessage)(content, id=name)
+
+
+def _made_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call of another client's, which may have its arguments as text."""
+    arguments = arguments_map(arguments_of_call(call))
+    return {"id": id_of_call(call), "name": name_of_call(call), "args": arguments}
+
+
+def _made_content(content: Any) -> Any:
+    """A content as LangChain takes it: a text, or a list of texts and maps."""
+    parts = content if isinstance(content, list) else [None]
+    return content if all(isinstance(part, str | dict) for part in parts) else coerced_content(content)
+
+
+def is_sound(messages: Sequence[BaseMessage]) -> bool:
+    """Whether a list is what `repaired` makes of it: so it mostly is, and that is quickly seen."""
+    declared, waiting = set[str](), set[str]()
+    leads = True
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting or str(message.id).startswith(HEALED):
+                return False
+            waiting.remove(message.tool_call_id)
+            continue
+        ids = [call["id"] for call in calls_of(message)]
+        leads = leads and isinstance(message, SystemMessage)
+        if waiting or (isinstance(message, SystemMessage) and not leads) or not _are_new(ids, declared):
+            return False
+        declared.update(ids)
+        waiting.update(ids)
+    return not waiting
+
+
+def _are_new(ids: Sequence[Any], declared: set[str]) -> bool:
+    return all(call_id(one) == one and one not in declared for one in ids) and len(set(ids)) == len(ids)
 
 
 def repaired(messages: Sequence[BaseMessage], results: Mapping[str, BaseMessage]) -> list[BaseMessage]:
     """The list as a provider accepts it (MEM-5): results behind their calls, once, and none missing.
 
-    For a call without one its result among `results`, else a placeholder.
+    For a call without one, or with a placeholder, its result among `results`, else a placeholder.
     """
     flat = [_flat(message, str(place)) for place, message in enumerate(messages)]
     found: list[BaseMessage] = []
@@ -180,6 +220,8 @@ def repaired(messages: Sequence[BaseMessage], results: Mapping[str, BaseMessage]
             found.append(results.get(open_id, placeholder))
             continue
         message = messages[int(told["content"])]
+        if str(message.id).startswith(HEALED):
+            message = results.get(told["tool_call_id"], message)
         ids = [call["tool_call_id"] for call in told.get("tool_calls", ())]
         if len(ids) < len(calls_of(message)):
             by_id = {call_id(call["id"]): call for call in reversed(calls_of(message))}  # the first of an id

@@ -15,6 +15,8 @@ from typing import Any, Self, cast
 from turnledger.adapters.awaiting import Place, awaited, ended
 from turnledger.adapters.extras import extra
 from turnledger.adapters.openai_agents_calls import without_repeats
+from turnledger.adapters.openai_agents_end import end_of
+from turnledger.adapters.openai_agents_seen import Seen, caught_up
 from turnledger.domain.errors import ConversationNotFound, EntryNotFound, VersionConflict
 from turnledger.domain.identifiers import checked_id
 from turnledger.domain.messages import call_id
@@ -35,6 +37,7 @@ with extra("openai-agents"):
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 Items = list[dict[str, Any]]
+Buffer = Sequence[dict[str, Any]]
 Origin = Callable[[Any], Mapping[str, Any]]
 
 
@@ -83,8 +86,8 @@ class TurnledgerSession:
         """
         most = resolve_session_limit(limit, self.session_settings)
         looks = limit is not None and limit != resolve_session_limit(None, self.session_settings)
-        items = await self._items(waiting=looks)
-        return cast(list[TResponseInputItem], items if most is None else newest(items, most))
+        items = await self._items() if most is None else newest(await self._items(most, waiting=looks), most)
+        return cast(list[TResponseInputItem], items)
 
     async def add_items(self, items: list[TResponseInputItem], *, wrapper: Any = None) -> None:
         """Appends items, all or none; calls and outputs that are known, and answers under their id, are not
@@ -99,12 +102,15 @@ class TurnledgerSession:
 
     async def _add(self, given: list[Any], origin: Mapping[str, Any]) -> None:
         comes_once = any(_is_identified(item) or type_of(item) in CALLS for item in given)
-        version, buffer = await self._seen() if comes_once else (0, [])
-        if any(_is_identified(item) for item in given):
-            known = healed(buffer)
-            given = [item for item in given if not (_is_identified(item) and _stands_in(known, item))]
-        messages, anew = without_repeats(buffer, [found.message for found in read(given)])
-        how: dict[str, Any] = {"reused_ids": "distinct", "expected_version": version} if anew else {}
+        seen = await caught_up(self._store, self.session_id) if comes_once else Seen()
+        version = seen.version
+        identified = {item["id"] for item in given if _is_identified(item)}
+        if identified:
+            given = _without_known(given, await self._known(identified, seen))
+        messages, anew = without_repeats(seen, [found.message for found in read(given)])
+        how: dict[str, Any] = {"reused_ids": "distinct"} if anew else {}
+        if comes_once:  # what another writer stored since may be an equal call, or the same item
+            how["expected_version"] = version
         if messages:
             await ended(self._store.append(self.session_id, messages, **how, **origin))
 
@@ -113,7 +119,7 @@ class TurnledgerSession:
         while True:
             try:
                 version = await self._store.version(self.session_id)
-                entries = await self._store.entries(self.session_id)
+                entries = await self._store.entries(self.session_id, last=1)
                 if not entries:
                     return None
                 items = _items_of([_item(entries[-1])])
@@ -140,27 +146,50 @@ class TurnledgerSession:
         except ConversationNotFound:
             return
 
-    async def _items(self, *, waiting: bool = False) -> Items:
-        _, buffer = await self._seen()
-        found = healed(buffer)
-        return without_placeholders(found, buffer) if waiting else found
+    async def _items(self, most: int | None = None, *, waiting: bool = False) -> Items:
+        """The items, healed; with `most` those that a limit of so many can give, and others before them."""
 
-    async def _seen(self) -> tuple[int, list[dict[str, Any]]]:
-        """The buffer, and a version that it is at least of."""
+        def shown(buffer: Buffer) -> Items:
+            return without_placeholders(healed(buffer), buffer) if waiting else healed(buffer)
+
+        if most is not None:
+            seen, count = await caught_up(self._store, self.session_id), max(most, 0) + 1
+            while count <= seen.count:
+                end = end_of(await self._store.entries(self.session_id, last=count), seen)
+                if end and len(items := shown(end)) > most:
+                    return items
+                count *= 2
+        return shown(await self._buffer())
+
+    async def _known(self, ids: set[str], seen: Seen) -> Items:
+        """The items of the turns that an item with one of these ids stands in, as they are shown.
+
+        Of the last turn all: what its reasoning leads to may be on its way. Elsewhere reasoning at a turn's
+        end is shown by what the whole list has behind it.
+        """
+        found: Items = []
+        for turn in seen.named(ids):
+            items = _items_of([as_item(turn.stored)])
+            if turn is not seen.last and items and type_of(items[-1]) == REASONING:
+                found += healed(await self._buffer())
+            found += items if turn is seen.last else led(items)
+        return found
+
+    async def _buffer(self) -> Buffer:
         try:
-            version = await self._store.version(self.session_id)
-            return version, await self._store.buffer(self.session_id)
+            found: Buffer = await self._store.buffer(self.session_id)
         except ConversationNotFound:
-            return 0, []
+            return []
+        return found
 
 
-def healed(buffer: list[dict[str, Any]]) -> Items:
+def healed(buffer: Buffer) -> Items:
     """The items of a buffer as they are given to a run."""
     items, _ = normalized_items(buffer)
     return led(_items_of(items))
 
 
-def without_placeholders(items: Items, buffer: Sequence[Mapping[str, Any]]) -> Items:
+def without_placeholders(items: Items, buffer: Buffer) -> Items:
     """The items without the outputs at their end that no entry is."""
     answered = {call_id(stored["metadata"].get("tool_call_id")) for stored in buffer}
     end = len(items)
@@ -200,17 +229,28 @@ def _is_call(item: Mapping[str, Any]) -> bool:
 
 
 def _is_identified(item: Any) -> bool:
-    """Whether an item is an answer or reasoning with the service's own id: one that comes once.
+    """Whether an item is one with the service's own id that comes once: an answer, reasoning, what a tool
+    of the service's did.
 
     A call has its own rule; an id that a program made up says nothing.
     """
     kind = type_of(item)
-    answers = kind == REASONING or (kind == "message" and item.get("role") == "assistant")
-    return answers and fits(item.get("id"), kind)
+    if kind in CALLS or kind in RESULTS or kind in ("", "item_reference"):
+        return False
+    is_the_user_s = kind == "message" and item.get("role") != "assistant"
+    return not is_the_user_s and fits(item.get("id"), kind)
 
 
-def _stands_in(known: Items, item: dict[str, Any]) -> bool:
-    return any(one.get("id") == item["id"] and equal(one, item) for one in known)
+def _without_known(given: list[Any], known: Items) -> list[Any]:
+    """The items without those that come once and are known, or came before among them."""
+    left = []
+    for item in given:
+        if _is_identified(item):
+            if any(one.get("id") == item["id"] and equal(one, item) for one in known):
+                continue
+            known = [*known, item]
+        left.append(item)
+    return left
 
 
 def _item(entry: Entry) -> Item:

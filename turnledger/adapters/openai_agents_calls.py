@@ -4,10 +4,11 @@ To the store an equal call under a known id is the known one, sent again. A sess
 the service gave the item, the output that comes with it, and whether the user has said something since.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from turnledger.adapters.openai_agents_seen import Seen
 from turnledger.domain.calls import Answer, Declaration, Ledger, call_key
 from turnledger.domain.messages import Message, id_of_call, read_message
 from turnledger.domain.values import likeness
@@ -16,15 +17,14 @@ from turnledger.projections.providers.openai_items import CALLS, type_of
 from turnledger.projections.providers.openai_messages import fits
 from turnledger.projections.providers.openai_responses import NAME
 
-Stored = Mapping[str, Any]
 
-
-def without_repeats(buffer: Iterable[Stored], messages: Sequence[Any]) -> tuple[list[Any], bool]:
+def without_repeats(seen: Seen, messages: Sequence[Any]) -> tuple[list[Any], bool]:
     """The messages, and whether calls among them are made anew: then without turns that are sent again."""
-    known = _Known()
-    for stored in buffer:
-        known.add(Message(stored["role"], stored["content"], stored["metadata"]))
     read = [read_message(message, index) for index, message in enumerate(messages)]
+    names = {usable for message in read for call in message.calls if (usable := id_of_call(call))}
+    if not names:
+        return list(messages), False
+    known = _Known.of(seen, names)
     left, anew = [], False
     for index, message in enumerate(read):
         made = known.made(message, read[index + 1 :])
@@ -37,12 +37,24 @@ def without_repeats(buffer: Iterable[Stored], messages: Sequence[Any]) -> tuple[
 
 @dataclass(slots=True)
 class _Known:
-    """The calls of a session, their answers, and where the user spoke last."""
+    """The calls of a session under some ids, their answers, and where the user spoke last."""
 
+    asked: int
+    count: int
     ledger: Ledger = field(default_factory=Ledger)
     item_ids: dict[tuple[int, int], str] = field(default_factory=dict)
-    asked: int = 0
-    count: int = 0
+
+    @classmethod
+    def of(cls, seen: Seen, names: Iterable[str]) -> Self:
+        known = cls(seen.asked[-1], seen.count)
+        for turn in seen.named(names):
+            message = Message("assistant", turn.content, turn.metadata)
+            known._declare(turn.place, message)
+            for call in message.calls:
+                usable = id_of_call(call)
+                if usable and (answer := seen.answers.get(usable)):
+                    known.ledger.answer(usable, answer, None)
+        return known
 
     def add(self, message: Message) -> None:
         self.count += 1
@@ -50,9 +62,12 @@ class _Known:
             self.asked = self.count
         elif message.role == "tool":
             self._answer(message)
-        for declared in self.ledger.declare(self.count, None, message.calls):
+        self._declare(self.count, message)
+
+    def _declare(self, place: int, message: Message) -> None:
+        for declared in self.ledger.declare(place, None, message.calls):
             self.ledger.answers.pop(declared.call_id, None)
-        self.item_ids |= {(self.count, place): own for place, own in _item_ids(message).items()}
+        self.item_ids |= {(place, at): own for at, own in _item_ids(message).items()}
 
     def _answer(self, message: Message) -> None:
         if message.call_id:

@@ -228,3 +228,33 @@ def test_an_artifact_of_whatever_kind_is_kept_in_the_words_of_json(artifact: Any
     history.add_messages([ToolMessage("x", tool_call_id="c1", artifact=artifact)])
     assert history.messages[-1].artifact == kept
     history.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        ('{"n": 1}', {"n": 1}),
+        ({"n": 1}, {"n": 1}),
+        (None, {}),
+        ("{cut", {"invalid_json": "{cut"}),
+        ([1], {"value": [1]}),
+    ],
+    ids=repr,
+)
+def test_what_another_client_called_is_read_with_its_result_however_it_spelled_the_arguments(
+    arguments: Any, read: Any
+) -> None:
+    call = {"tool_call_id": "c1", "name": "track", "arguments": arguments}
+    with ConversationStore(":memory:") as store:
+        store.append(
+            "s",
+            [
+                {"role": "user", "content": ["Where?", 1]},
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": {"where": "depot"}},
+            ],
+        )
+        user, turn, result = TurnledgerHistory("s", store).messages
+    assert isinstance(turn, AIMessage)
+    assert [(made["id"], made["name"], made["args"]) for made in turn.tool_calls] == [("c1", "track", read)]
+    assert (user.content, result.content) == ('["Where?",1]', '{"where":"depot"}')

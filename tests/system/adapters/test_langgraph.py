@@ -1,6 +1,7 @@
 """LangChain's agent on a store of ours: what bricks a thread elsewhere leaves it sound here."""
 
 import inspect
+import random
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -20,7 +21,7 @@ for needed in ("langchain", "langgraph", "langgraph.checkpoint.sqlite"):
 
 from langchain.agents import create_agent  # noqa: E402
 from langchain.agents.middleware import AgentMiddleware  # noqa: E402
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage  # noqa: E402
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage  # noqa: E402
 from langchain_core.tools import tool  # noqa: E402
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 
@@ -39,7 +40,7 @@ from tests.system.adapters.langgraph_shop import (  # noqa: E402
 )
 from turnledger.adapters.langchain import TurnledgerHistory  # noqa: E402
 from turnledger.adapters.langgraph import TurnledgerMiddleware, import_thread  # noqa: E402
-from turnledger.adapters.langgraph_messages import as_messages, entry_of, repaired  # noqa: E402
+from turnledger.adapters.langgraph_messages import as_messages, entry_of, is_sound, repaired  # noqa: E402
 
 test_the_scene_ends_as_the_table_says_and_leaves_a_sound_log = ends_as_told(
     SCENES, OUTCOMES, "shop.db", THREAD, "openai-chat", openai_chat.why_not
@@ -65,6 +66,16 @@ def test_what_a_paused_run_made_is_held_and_delivered_once_on_the_answer_of_anot
         assert store.held(THREAD) == []
         shown = [m for m in store.wire(THREAD) if m.get("toolArtifacts")]
         assert [(m["content"], len(m["toolArtifacts"])) for m in shown] == [("Refunded", 1)]
+
+
+def test_what_is_held_shows_in_no_entry_and_comes_back_with_its_message_to_the_next_run() -> None:
+    with ConversationStore(":memory:") as store:
+        asked(store, calls("photo"), "Taken")
+        sent = asked(store, "Bye").sent[-1]
+        assert PHOTO not in str([store.buffer(THREAD), store.sendable(THREAD)])
+        (shown,) = [message for message in store.wire(THREAD) if PHOTO in str(message)]
+        assert (shown["role"], len(shown["toolArtifacts"])) == ("assistant", 1)
+        assert [message.artifact for message in sent if isinstance(message, ToolMessage)] == [PHOTO]
 
 
 def test_a_run_that_is_resumed_after_a_crash_makes_no_call_again_that_had_its_result(tmp_path: Path) -> None:
@@ -102,6 +113,9 @@ def test_the_synchronous_agent_is_recorded_too_and_goes_on_from_the_log_in_anoth
         assert [m["role"] for m in store.buffer(THREAD)][-2:] == ["user", "assistant"]
 
 
+PHOTO = "iVBOR/8="
+
+
 @tool("track")  # type: ignore[untyped-decorator]
 def track_now(parcel: int = 1) -> str:
     """Where a parcel is."""
@@ -131,11 +145,46 @@ def label_now(parcel: int = 1) -> tuple[str, dict[str, int]]:
     return "made", {"of": parcel}
 
 
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["alone", "with a checkpointer"])
+def test_a_result_that_comes_into_the_log_takes_the_place_of_the_placeholder_in_the_next_run(
+    saver: Any,
+) -> None:
+    with ConversationStore(":memory:") as store:
+        model = Told(turns=[AIMessage("Lost?"), AIMessage("Found")], sent=[])
+        agent = create_agent(model, [track_now], middleware=[TurnledgerMiddleware(store)], checkpointer=saver)
+        agent.invoke({"messages": [HumanMessage("1"), calls("track"), HumanMessage("2")]}, CONFIG)
+        store.append(THREAD, {"role": "tool", "tool_call_id": "c-track", "content": "depot"})
+        agent.invoke({"messages": [("user", "3")]}, CONFIG)
+        assert shape(model.sent[-1]) == ["u", "c:track", "r:track depot", "u", "a", "u"]
+
+
+def test_a_step_of_a_long_thread_is_taken_without_reading_all_of_its_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int | None] = []
+    with ConversationStore(":memory:") as store:
+        model = Told(turns=[AIMessage("Hi"), calls("track"), AIMessage("There")], sent=[])
+        middleware = [TurnledgerMiddleware(store)]
+        agent = create_agent(model, [track_now], middleware=middleware, checkpointer=InMemorySaver())
+        agent.invoke({"messages": [HumanMessage(f"{number}") for number in range(40)]}, CONFIG)
+        entries = store.entries
+
+        def noted(name: str, last: int | None = None) -> Any:
+            asked.append(last)
+            return entries(name, last=last)
+
+        monkeypatch.setattr(store, "entries", noted)
+        agent.invoke({"messages": [("user", "Where?")]}, CONFIG)
+        assert shape(model.sent[-1])[-3:] == ["u", "c:track", "r:track depot"]
+        assert asked
+        assert None not in asked
+
+
 def test_bytes_that_a_tool_made_are_delivered_as_base64_text_and_the_result_is_kept() -> None:
     with ConversationStore(":memory:") as store:
         asked(store, calls("photo"), "There")
         [artifact] = store.wire(THREAD)[-1]["toolArtifacts"]
-        assert artifact["payload"] == {"artifact": "iVBOR/8="}
+        assert artifact["payload"] == {"artifact": PHOTO}
         assert shape(asked(store, "Bye").sent[-1]) == ["u", "c:photo", "r:photo taken", "a", "u"]
 
 
@@ -153,12 +202,13 @@ def test_two_calls_of_one_message_have_each_an_id_of_its_own_and_its_result(ids:
     with ConversationStore(":memory:") as store:
         asked(store, turn, "There")
         sent = asked(store, "Bye").sent[-1]
-        assert shape(sent) == ["u", "c:track", "c:photo", "r:track depot", "r:photo taken", "a", "u"]
+        told = shape(sent)
+        told[3:5] = sorted(told[3:5])  # they were made at once
+        assert told == ["u", "c:track", "c:photo", "r:photo taken", "r:track depot", "a", "u"]
         assert [block["id"] for block in sent[1].content] == [call["id"] for call in sent[1].tool_calls]
         assert len({call["id"] for call in sent[1].tool_calls}) == 2
-        assert [m.get("tool_call_id") for m in store.sendable(THREAD).messages if m["role"] == "tool"] == [
-            call["id"] for call in sent[1].tool_calls
-        ]
+        results = [m["tool_call_id"] for m in store.sendable(THREAD).messages if m["role"] == "tool"]
+        assert sorted(results) == sorted(call["id"] for call in sent[1].tool_calls)
 
 
 def test_the_first_run_over_a_conversation_of_another_origin_begins_with_it() -> None:
@@ -298,6 +348,30 @@ def test_a_list_is_repaired_with_the_results_that_the_log_has() -> None:
         "r:label Tool call was interrupted; no result.",
         "u",
     ]
+
+
+def test_a_list_that_is_seen_to_be_sound_is_one_that_the_repair_leaves_alone() -> None:
+    def any_message(chance: random.Random, place: int) -> BaseMessage:
+        name = chance.choice(["a", "b", " c", ""])
+        made = [
+            HumanMessage("u"),
+            SystemMessage("s"),
+            AIMessage("a"),
+            ToolMessage("r", tool_call_id=name),
+            ToolMessage("r", tool_call_id=name),
+            calls(*"fg", ids=chance.sample(["a", "b", " c", "d"], 2)),
+            calls("f", ids=[name]),
+        ]
+        return chance.choice(made).model_copy(update={"id": f"{place}"})
+
+    sound = 0
+    for seed in range(2_000):
+        chance = random.Random(seed)
+        messages = [any_message(chance, place) for place in range(chance.randrange(7))]
+        if is_sound(messages):
+            sound += 1
+            assert repaired(messages, {}) == messages
+    assert sound > 300
 
 
 def test_of_calls_that_share_an_id_or_have_none_a_list_that_was_given_keeps_the_first() -> None:

@@ -258,6 +258,68 @@ def test_a_limit_parts_no_call_from_its_output_nor_reasoning_from_what_it_led_to
     assert why_not({"input": [without_own(item) for item in found]}) is None
 
 
+def any_items(chance: random.Random) -> list[Any]:
+    """Items in any order, as a program that stores what it likes has them."""
+    call_id, word = f"c{chance.randrange(4)}", f"{chance.randrange(3)}"
+    call = {"type": "function_call", "call_id": call_id, "name": "f", "arguments": "{}"}
+    kinds: list[list[dict[str, Any]]] = [
+        [{"role": chance.choice(["user", "user", "user", "developer"]), "content": word}],
+        [{**THOUGHT, "id": f"rs_{word}"}, {**call, "id": f"fc_{call_id}"}],
+        [call],
+        [{**OUTPUT, "call_id": call_id, "output": word}],
+        [{**ANSWER, "id": f"msg_{chance.randrange(9)}"}],
+        [{**SHELL, "call_id": call_id}],
+    ]
+    return [item for _ in range(chance.randrange(1, 4)) for item in chance.choice(kinds)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_limit_gives_the_end_of_what_the_whole_is(seed: int) -> None:
+    async def checked() -> None:
+        chance, store = random.Random(seed), ConversationStore(":memory:")
+        session = TurnledgerSession("s", store)
+        for _ in range(12):
+            await session.add_items(any_items(chance))
+            if chance.random() < 0.2:
+                await session.pop_item()
+            if chance.random() < 0.1:
+                store.compact("s", keep_last=3, summary=USER)
+            whole: list[Any] = await session.get_items()
+            for limit in (1, 2, 5, 9):
+                session.session_settings = SessionSettings(limit=limit)
+                assert await session.get_items() == newest(whole, limit)
+            session.session_settings = SessionSettings()
+        store.close()
+
+    run(checked())
+
+
+def test_a_step_in_a_long_session_is_stored_popped_and_looked_at_without_reading_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def turn(number: int) -> list[Any]:
+        call = {**CALL, "call_id": f"c{number}", "id": f"fc_{number}"}
+        answer = {**ANSWER, "id": f"msg_{number}"}
+        return [USER, call, {**OUTPUT, "call_id": f"c{number}"}, answer]
+
+    async def told() -> Any:
+        store = ConversationStore(":memory:")
+        session = TurnledgerSession("s", store)
+        await session.add_items([item for number in range(20) for item in turn(number)])
+        await session.add_items(turn(20))
+        monkeypatch.setattr(store, "buffer", None)
+        entries = store.entries
+        monkeypatch.setattr(store, "entries", lambda name, last: entries(name, last=last))
+        await session.add_items(turn(21))
+        await session.add_items(turn(21)[1:])
+        found = await TurnledgerSession("s", store).get_items(limit=5)
+        return found, await session.pop_item()
+
+    found, popped = run(told())
+    assert found == [turn(20)[-1], *turn(21)]
+    assert popped == turn(21)[-1]
+
+
 def test_a_limit_begins_behind_a_response_without_reasoning_or_calls() -> None:
     answers = [{"role": "assistant", "content": text} for text in "ab"]
     assert newest([USER, *answers], 1) == answers[1:]
@@ -294,6 +356,44 @@ def test_an_equal_answer_under_a_made_up_id_is_another_answer() -> None:
         return len(await session.get_items())
 
     assert (run(told(made_up)), run(told(ANSWER))) == (4, 3)
+
+
+SEARCH = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "q"},
+}
+
+
+def test_what_a_tool_of_the_service_did_is_not_kept_twice_when_its_step_is_sent_again() -> None:
+    async def told() -> Any:
+        session = await with_items([USER, SEARCH, ANSWER])
+        await session.add_items([SEARCH, ANSWER])
+        return await session.get_items()
+
+    assert run(told()) == [USER, SEARCH, ANSWER]
+
+
+def test_an_item_under_its_id_is_not_kept_twice_within_one_call_nor_while_it_waits_for_what_it_led_to() -> (
+    None
+):
+    async def told() -> Any:
+        session = await with_items([USER, THOUGHT, THOUGHT])
+        await session.add_items([THOUGHT, CALL, OUTPUT])
+        return await session.get_items()
+
+    assert run(told()) == [USER, THOUGHT, CALL, OUTPUT]
+
+
+def test_reasoning_that_led_to_nothing_is_kept_again_with_what_it_leads_to() -> None:
+    async def told() -> Any:
+        session = await with_items([USER, THOUGHT])
+        await session.add_items([USER])
+        await session.add_items([THOUGHT, ANSWER])
+        return await session.get_items()
+
+    assert run(told()) == [USER, USER, THOUGHT, ANSWER]
 
 
 def again(output: str, **more: Any) -> list[Any]:
@@ -362,6 +462,30 @@ def test_a_step_that_two_workers_store_with_the_same_id_is_stored_by_each(tmp_pa
         return sorted(item["output"] for item in items if "output" in item)
 
     assert run(told()) == ["1", "2", "3"]
+
+
+class Raced(ConversationStore):
+    """A store in which another worker was a moment quicker, once."""
+
+    is_ahead = True
+
+    def append(self, conversation_id: str, messages: Any, **how: Any) -> Any:
+        if self.is_ahead:
+            self.is_ahead = False
+            call = {"tool_call_id": "c2", "name": "g", "arguments": "{}"}
+            theirs = {"role": "assistant", "content": "", "tool_calls": [call]}
+            self.append(conversation_id, [theirs, {"role": "tool", "tool_call_id": "c2", "content": "1"}])
+        return super().append(conversation_id, messages, **how)
+
+
+def test_a_step_is_kept_where_another_worker_stored_an_equal_call_since_the_last_look() -> None:
+    async def told() -> Any:
+        with Raced(":memory:") as store:
+            session = TurnledgerSession("s", store)
+            await session.add_items(again("2"))
+            return await session.get_items()
+
+    assert [(one["call_id"], one.get("output", "")) for one in run(told())] == BOTH
 
 
 def test_it_says_where_its_events_come_from() -> None:
