@@ -87,9 +87,11 @@ class Runtime:
 
     def _run(self, conversation_id: str, run: str) -> Answer | Paused:
         for _ in range(self.steps_max):
-            last = self.store.entries(conversation_id)[-1]
-            if last.role == "assistant" and not last.metadata.get("tool_calls"):
-                return self._ended(conversation_id, run, last)
+            last = self.store.entries(conversation_id, last=1)
+            if not last:
+                raise LookupError("nothing was asked, or it was cleared: ask something")
+            if last[0].role == "assistant" and not last[0].metadata.get("tool_calls"):
+                return self._ended(conversation_id, run, last[0])
             paused = self._make_open_calls(conversation_id, run)
             if paused:
                 return paused

@@ -124,6 +124,14 @@ def test_it_goes_on_in_a_conversation_of_another_client_s() -> None:
         assert isinstance(Runtime(store, parcels, Tools()).go_on(CID), Paused)
 
 
+def test_where_nothing_was_asked_it_says_so() -> None:
+    with ConversationStore(":memory:") as store:
+        store.append(CID, {"role": "user", "content": "hi"})
+        store.clear(CID)
+        with pytest.raises(LookupError, match="ask something"):
+            Runtime(store, parcels, Tools()).go_on(CID)
+
+
 def test_a_user_who_speaks_instead_of_answering_is_not_locked_out() -> None:
     with ConversationStore(":memory:") as store:
         runtime = Runtime(store, parcels, Tools())

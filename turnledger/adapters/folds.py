@@ -7,8 +7,9 @@ longest are let go, and read anew.
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
+from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.events import DomainEvent
 
 CONVERSATIONS_MAX = 1_000
@@ -48,3 +49,12 @@ class Folds(Generic[F]):
             if len(self._known) > CONVERSATIONS_MAX:
                 self._known.popitem(last=False)
         return fold
+
+    async def now(self, store: Any, conversation_id: str) -> F:
+        """As the log of an awaited store has it now; as it was known, where there is no such conversation."""
+        fold = self.of(conversation_id)
+        try:
+            found = [event async for event in store.events(conversation_id, after=fold.version)]
+        except ConversationNotFound:
+            return fold
+        return self.read_on(conversation_id, fold, found)

@@ -17,7 +17,6 @@ from turnledger.adapters.extras import extra
 from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_places import artifacts_of, content_at
 from turnledger.adapters.naming import as_id
-from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.events import ConversationCleared, DomainEvent, RecordKept
 from turnledger.domain.records import Record
 
@@ -145,12 +144,7 @@ class TurnledgerArtifactService(BaseArtifactService):  # type: ignore[misc]
 
     async def _files(self, conversation: str) -> "_Files":
         """The files as the log has them now."""
-        files = self._known.of(conversation)
-        try:
-            found = [event async for event in self.store.events(conversation, after=files.version)]
-        except ConversationNotFound:
-            return files
-        return self._known.read_on(conversation, files, found)
+        return await self._known.now(self.store, conversation)
 
     async def _keep(self, conversation: str, files: "_Files", value: dict[str, Any]) -> bool:
         """Records a version or a deletion as the file's next, if nobody else did."""

@@ -14,7 +14,6 @@ from turnledger.adapters.extras import extra
 from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_places import conversation_of
 from turnledger.adapters.google_adk_story import Scoped
-from turnledger.domain.errors import ConversationNotFound
 from turnledger.domain.events import DomainEvent, RecordKept
 from turnledger.domain.records import Record
 
@@ -78,12 +77,7 @@ class Scopes:
                 )
 
     async def _scope(self, conversation: str) -> _Scope:
-        scope = self._known.of(conversation)
-        try:
-            found = [event async for event in self._store.events(conversation, after=scope.version)]
-        except ConversationNotFound:
-            return scope
-        return self._known.read_on(conversation, scope, found)
+        return await self._known.now(self._store, conversation)
 
 
 def _places(app_name: str, user_id: str) -> list[tuple[str, str]]:

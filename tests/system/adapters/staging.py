@@ -158,3 +158,45 @@ def ends_as_told(
             check_log(tmp_path / database, *log)
 
     return test
+
+
+class Died(Exception):
+    """The process of a store is gone."""
+
+
+class Mortal(ConversationStore):
+    """A store whose process dies at the call that `dies` tells, and that counts what is read of it."""
+
+    read = 0
+    dies: Callable[[str, str], bool] = staticmethod(lambda call, conversation: False)
+
+    def append(self, conversation_id: str, *args: Any, **options: Any) -> Any:
+        self._lives("append", conversation_id)
+        return super().append(conversation_id, *args, **options)
+
+    def retract(self, conversation_id: str, *args: Any, **options: Any) -> Any:
+        self._lives("retract", conversation_id)
+        return super().retract(conversation_id, *args, **options)
+
+    def clear(self, conversation_id: str, *args: Any, **options: Any) -> Any:
+        self._lives("clear", conversation_id)
+        return super().clear(conversation_id, *args, **options)
+
+    def _lives(self, call: str, conversation_id: str) -> None:
+        if self.dies(call, conversation_id):
+            raise Died
+
+    def events(self, *args: Any, **options: Any) -> Any:
+        for event in super().events(*args, **options):
+            self.read += 1
+            yield event
+
+    def records(self, *args: Any, **options: Any) -> Any:
+        found = super().records(*args, **options)
+        self.read += len(found)
+        return found
+
+    def entries(self, *args: Any, **options: Any) -> Any:
+        found = super().entries(*args, **options)
+        self.read += len(found)
+        return found

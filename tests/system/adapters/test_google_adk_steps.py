@@ -1,13 +1,13 @@
 """Sessions of Google ADK step by step: what a step reads, what a crash leaves between two, odd names."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.judges.official import library
-from tests.system.adapters.staging import run
+from tests.system.adapters.staging import Died, Mortal, run
 from turnledger import ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of ADK's own
@@ -24,42 +24,6 @@ from turnledger.adapters.google_adk import TurnledgerSessionService, conversatio
 
 NAMED = {"app_name": "shop", "user_id": "u", "session_id": "s"}
 CID = conversation_of("shop", "u", "s")
-
-
-class Died(Exception):
-    """The process of a store is gone."""
-
-
-class Mortal(ConversationStore):
-    """A store whose process dies at the call that `dies` tells, and that counts what is read of it."""
-
-    read = 0
-    dies: Callable[[str, str], bool] = staticmethod(lambda call, conversation: False)
-
-    def append(self, conversation_id: str, *args: Any, **options: Any) -> Any:
-        if self.dies("append", conversation_id):
-            raise Died
-        return super().append(conversation_id, *args, **options)
-
-    def retract(self, conversation_id: str, *args: Any, **options: Any) -> Any:
-        if self.dies("retract", conversation_id):
-            raise Died
-        return super().retract(conversation_id, *args, **options)
-
-    def events(self, *args: Any, **options: Any) -> Any:
-        for event in super().events(*args, **options):
-            self.read += 1
-            yield event
-
-    def records(self, *args: Any, **options: Any) -> Any:
-        found = super().records(*args, **options)
-        self.read += len(found)
-        return found
-
-    def entries(self, *args: Any, **options: Any) -> Any:
-        found = super().entries(*args, **options)
-        self.read += len(found)
-        return found
 
 
 @pytest.fixture

@@ -1,11 +1,12 @@
 """The repository of Strands step by step: what a step reads, what a crash leaves between two, odd names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.judges.official import library
+from tests.system.adapters.staging import Died, Mortal
 from turnledger import ConversationStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Strands' own
@@ -18,37 +19,6 @@ from strands.types.session import Session, SessionAgent, SessionMessage, Session
 from turnledger.adapters.strands import TurnledgerRepository, conversation_of  # noqa: E402
 
 CID = conversation_of("s", "a")
-
-
-class Died(Exception):
-    """The process of a store is gone."""
-
-
-class Mortal(ConversationStore):
-    """A store whose process dies at the call that `dies` tells, and that counts what is read of it."""
-
-    read = 0
-    dies: Callable[[str], bool] = staticmethod(lambda call: False)
-
-    def retract(self, *args: Any, **options: Any) -> Any:
-        if self.dies("retract"):
-            raise Died
-        return super().retract(*args, **options)
-
-    def clear(self, *args: Any, **options: Any) -> Any:
-        if self.dies("clear"):
-            raise Died
-        return super().clear(*args, **options)
-
-    def events(self, *args: Any, **options: Any) -> Any:
-        for event in super().events(*args, **options):
-            self.read += 1
-            yield event
-
-    def records(self, *args: Any, **options: Any) -> Any:
-        found = super().records(*args, **options)
-        self.read += len(found)
-        return found
 
 
 @pytest.fixture
@@ -172,7 +142,7 @@ def test_a_session_whose_process_died_as_it_was_deleted_leaves_no_agent_to_the_n
     repository = begun(store)
     told(repository, said("Hi"))
     calls = iter(range(9))
-    store.dies = lambda call: call == "clear" and next(calls) == 2
+    store.dies = lambda call, _: call == "clear" and next(calls) == 2
     with pytest.raises(Died):
         repository.delete_session("s")
     del store.dies
@@ -186,7 +156,7 @@ def test_a_redaction_whose_process_died_is_ended_when_the_session_is_read_again(
     repository = begun(store)
     told(repository, said("q"), called("x", "y"), [*answered("x", "y"), *said("secret")])
     calls = iter(range(9))
-    store.dies = lambda call: call == "retract" and next(calls) == 1
+    store.dies = lambda call, _: call == "retract" and next(calls) == 1
     with pytest.raises(Died):
         redact(repository, 2)
     del store.dies
