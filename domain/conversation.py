@@ -33,7 +33,7 @@ from turnledger.domain.events import (
     SummaryInserted,
 )
 from turnledger.domain.messages import SYSTEM_ROLES, call_id, original_id_of
-from turnledger.domain.overlay import Overlay, adopt, backwards, empty
+from turnledger.domain.overlay import Overlay, adopt, empty
 from turnledger.domain.positions import position_of
 from turnledger.domain.values import likeness
 
@@ -229,9 +229,9 @@ class Conversation:
         if facts.call_ids:
             self._reopen(facts.call_ids)
         if event.entry == self.newest_user:
-            self.newest_user = self._newest(lambda facts: facts.role == "user")
+            self.newest_user = self._newest_before(event.entry, lambda facts: facts.role == "user")
         if event.entry == self.calls.newest_turn:
-            self.calls.newest_turn = self._newest(lambda facts: facts.role != "tool")
+            self.calls.newest_turn = self._newest_before(event.entry, lambda facts: facts.role != "tool")
 
     def _reopen(self, call_ids: Sequence[str]) -> None:
         """Finds anew which of these calls are open, and since which turn; in the order of declaration."""
@@ -246,10 +246,13 @@ class Conversation:
         declared, turn = open_call
         return turn, next(call.place for call in self.calls.declared(declared) if call.turn == turn)
 
-    def _newest(self, is_one: Callable[[EntryFacts], bool]) -> int | None:
-        """The newest such entry that is known, in the buffer or not; a summary is none."""
-        found = ((entry, self.entries[entry]) for entry in backwards(self.entries))
-        return next((entry for entry, facts in found if is_one(facts) and not facts.summary), None)
+    def _newest_before(self, entry: int, is_one: Callable[[EntryFacts], bool]) -> int | None:
+        """The newest such entry before this one that is known, in the buffer or not; a summary is none."""
+        for number in range(entry - 1, 0, -1):
+            facts = self.entries.get(number)
+            if facts is not None and is_one(facts) and not facts.summary:
+                return number
+        return None
 
     def stands(self, entry: int) -> bool:
         """Whether an entry is in the buffer."""

@@ -60,15 +60,6 @@ def adopt(original: MutableMapping[Key, Value], draft: MutableMapping[Key, Value
                 del original[key]
 
 
-def backwards(mapping: Mapping[Key, Value]) -> Iterator[Key]:
-    """The keys of a dict, or of an overlay of one, those set first last."""
-    if not isinstance(mapping, Overlay):
-        yield from reversed(dict(mapping) if not isinstance(mapping, dict) else mapping)
-        return
-    yield from (key for key in reversed(mapping.changed) if key not in mapping.below and key in mapping)
-    yield from (key for key in backwards(mapping.below) if key in mapping)
-
-
 def empty(mapping: MutableMapping[Any, Any]) -> None:
     """Deletes everything."""
     for key in list(mapping):
