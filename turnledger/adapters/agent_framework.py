@@ -31,7 +31,7 @@ from turnledger.adapters.agent_framework_messages import (
     with_placeholders,
 )
 from turnledger.adapters.arranged import arranged
-from turnledger.adapters.awaiting import Place, awaited, ended, seen
+from turnledger.adapters.awaiting import Place, awaited, seen
 from turnledger.adapters.extras import extra
 from turnledger.adapters.newest import newest_kept
 from turnledger.domain.errors import ConversationNotFound, VersionConflict
@@ -120,10 +120,10 @@ class TurnledgerHistoryProvider(HistoryProvider):  # type: ignore[misc]
         entries, how = to_append(version, known, entries)
         how["turn_id"] = turn if answers_in(known, turn, entries) else None
         if entries and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls"):
-            await ended(self.store.write_back(conversation, EXECUTION, entries, records=controls, **how))
+            await self.store.write_back(conversation, EXECUTION, entries, records=controls, **how)
         elif entries or controls:
             how["execution_id"] = EXECUTION
-            await ended(self.store.append(conversation, entries, records=controls, **how))
+            await self.store.append(conversation, entries, records=controls, **how)
 
 
 with warnings.catch_warnings():
@@ -162,7 +162,7 @@ with warnings.catch_warnings():
 
         async def _keep(self, session_id: str, value: Any) -> None:
             records = [Record(SESSION, None, value)]
-            await ended(self.store.append(conversation_of(session_id), [], records=records))
+            await self.store.append(conversation_of(session_id), [], records=records)
 
 
 def _new_of(known: Sequence[Message], given: Sequence[Message]) -> Sequence[Message]:

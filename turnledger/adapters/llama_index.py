@@ -22,7 +22,7 @@ from pydantic import Field, PrivateAttr
 
 from turnledger.adapters.again import to_append
 from turnledger.adapters.arranged import arranged, ids_of
-from turnledger.adapters.awaiting import Place, awaited, ended, seen
+from turnledger.adapters.awaiting import Place, awaited, seen
 from turnledger.adapters.extras import extra
 from turnledger.adapters.llama_index_messages import (
     as_entries,
@@ -134,7 +134,7 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
             how["records"] = [Record(CONTEXT, None, None)]
         is_answer = bool(entries) and entries[-1]["role"] == "assistant" and not entries[-1].get("tool_calls")
         if is_answer and (is_its or not waiting):
-            await ended(self._store.write_back(conversation_of(key), EXECUTION, entries, **how))
+            await self._store.write_back(conversation_of(key), EXECUTION, entries, **how)
         else:
             await self._append(key, entries, execution_id=EXECUTION, **how)
 
@@ -158,7 +158,7 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
         """Takes back the entry of this number, with a call its results; None where none is in the buffer."""
         for entry in await self._entries(key):
             if entry.number == idx:
-                await ended(self._store.retract(conversation_of(key), idx))
+                await self._store.retract(conversation_of(key), idx)
                 return as_message(entry)
         return None
 
@@ -167,7 +167,7 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
         if not await self.count_messages(key, status):
             return
         if status is None:
-            await ended(self._store.clear(conversation_of(key)))
+            await self._store.clear(conversation_of(key))
         elif status == MessageStatus.ARCHIVED:
             await self._append(key, records=await self._forgetting(key))
         else:
@@ -292,7 +292,7 @@ class TurnledgerChatStore(AsyncDBChatStore):  # type: ignore[misc]
             await self._append(key, instead, records=records, retracting=numbers)
 
     async def _append(self, key: str, entries: Sequence[Any] = (), **how: Any) -> None:
-        await ended(self._store.append(conversation_of(key), entries, **how))
+        await self._store.append(conversation_of(key), entries, **how)
 
 
 def _archiving(messages: Sequence[ChatMessage]) -> list[Record]:

@@ -12,7 +12,7 @@ model did between two inputs is one entry, as an import of the same items has it
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, cast
 
-from turnledger.adapters.awaiting import Place, awaited, ended
+from turnledger.adapters.awaiting import Place, awaited
 from turnledger.adapters.extras import extra
 from turnledger.adapters.openai_agents_calls import without_repeats
 from turnledger.adapters.openai_agents_end import end_of
@@ -112,7 +112,7 @@ class TurnledgerSession:
         if comes_once:  # what another writer stored since may be an equal call, or the same item
             how["expected_version"] = version
         if messages:
-            await ended(self._store.append(self.session_id, messages, **how, **origin))
+            await self._store.append(self.session_id, messages, **how, **origin)
 
     async def pop_item(self, *, wrapper: Any = None) -> TResponseInputItem | None:
         """Takes the newest item back, and gives it; the items of its entry that are older stay."""
@@ -123,14 +123,12 @@ class TurnledgerSession:
                 if not entries:
                     return None
                 items = _items_of([_item(entries[-1])])
-                await ended(
-                    self._store.retract(
-                        self.session_id,
-                        entries[-1].number,
-                        instead=[found.message for found in read(items[:-1])],
-                        expected_version=version,
-                        **self._origin(wrapper),
-                    )
+                await self._store.retract(
+                    self.session_id,
+                    entries[-1].number,
+                    instead=[found.message for found in read(items[:-1])],
+                    expected_version=version,
+                    **self._origin(wrapper),
                 )
             except ConversationNotFound:
                 return None
@@ -142,7 +140,7 @@ class TurnledgerSession:
     async def clear_session(self, *, wrapper: Any = None) -> None:
         """Begins the session anew; what is held for its runs stays held."""
         try:
-            await ended(self._store.clear(self.session_id, **self._origin(wrapper)))
+            await self._store.clear(self.session_id, **self._origin(wrapper))
         except ConversationNotFound:
             return
 
