@@ -58,7 +58,7 @@ class Runtime:
     """Runs conversations of a store. Any number of processes may have one on the same store."""
 
     def __init__(
-        self, store: ConversationStore, model: Model, tools: Mapping[str, Tool], steps_max: int = 20
+        self, store: ConversationStore, model: Model, tools: Mapping[str, Tool], steps_max: int = 40
     ) -> None:
         self.store = store
         self.model = model
@@ -92,9 +92,11 @@ class Runtime:
                 raise LookupError("nothing was asked, or it was cleared: ask something")
             if last[0].role == "assistant" and not last[0].metadata.get("tool_calls"):
                 return self._ended(conversation_id, run, last[0])
-            paused = self._make_open_calls(conversation_id, run)
-            if paused:
-                return paused
+            if calls := self._open_calls(conversation_id):
+                paused = self._make(calls, conversation_id, run)
+                if paused:
+                    return paused
+                continue  # meanwhile somebody may have spoken: look again
             with suppress(VersionConflict, IdempotencyConflict):  # another process was first: look again
                 self._ask_model(conversation_id, run)
         raise RuntimeError(f"the run made {self.steps_max} steps and came to no end: raise steps_max")
@@ -108,14 +110,15 @@ class Runtime:
         turn = {**self.model(sendable.messages), "role": "assistant"}
         once = {**seen, "idempotency_key": f"{run}/{sendable.version}"}
         if turn.get("tool_calls"):
+            once["reused_ids"] = "distinct"  # under the key it comes once: an equal call is another one
             self.store.append(conversation_id, turn, execution_id=run, **once)
         else:
             self.store.write_back(conversation_id, run, turn, **once)
 
-    def _make_open_calls(self, conversation_id: str, run: str) -> Paused | None:
+    def _make(self, calls: list[Message], conversation_id: str, run: str) -> Paused | None:
         """Makes every call that has no result yet, also behind one that must wait for a human."""
         waiting: list[Paused] = []
-        for call in self._open_calls(conversation_id):
+        for call in calls:
             try:
                 outcome = self._made(call)
             except NeedsAnswer as question:
@@ -142,8 +145,8 @@ class Runtime:
         except Exception as error:
             return Outcome(f"{type(error).__name__}: {error}")
 
-    def _open_calls(self, conversation_id: str) -> list[Mapping[str, Any]]:
-        """The calls of the newest turn that nothing answers, in its order."""
+    def _open_calls(self, conversation_id: str) -> list[Message]:
+        """The calls that nothing answers, in their order."""
         waiting = {item.id for item in self.store.open_calls(conversation_id) if item.kind == "call"}
         return [
             call
@@ -191,7 +194,7 @@ def main() -> None:
     asked = parser.parse_args()
     with ConversationStore(asked.store) as store:
         runtime = Runtime(store, parcels, {"track": track, "send_again": send_again})
-        if asked.answer:
+        if asked.answer is not None:
             done = runtime.answer("parcels", "send", asked.answer)
         else:
             done = runtime.go_on("parcels") if asked.go_on else runtime.ask("parcels", asked.text)

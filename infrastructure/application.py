@@ -50,7 +50,7 @@ class ConversationApplication(Application[str]):
         self.cache_bytes = cache_bytes
         self._pid = os.getpid()
         self._cache: OrderedDict[str, Live] = OrderedDict()
-        self._cache_lock = threading.Lock()
+        self._cache_lock = threading.RLock()  # a finaliser may call in the middle of a call
         self._cached_bytes = 0
         try:
             super().__init__()
@@ -292,12 +292,13 @@ class ConversationApplication(Application[str]):
         return Deadline(self.location.timeout_s)
 
     def _live(self, conversation_id: str) -> Live:
+        """The folds that are kept; for a call in the middle of another one of its thread folds of its own."""
         with self._cache_lock:
             live = self._cache.get(conversation_id)
             if live is None:
                 live = self._cache[conversation_id] = Live(conversation_id)
             self._cache.move_to_end(conversation_id)
-            return live
+        return Live(conversation_id) if live.is_in_use_here else live
 
     def cached(self, conversation_id: str) -> Live | None:
         """The folds that are kept in memory of a conversation, as they are, or None."""

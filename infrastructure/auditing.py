@@ -247,8 +247,9 @@ def _compare_cached(
     conversation that is written to all the while is compared at the next audit.
     """
     cached = application.cached(history.conversation_id)
-    for _ in range(COMPARISONS_TRIED if cached is not None else 0):
-        assert cached is not None
+    if cached is None or cached.is_in_use_here:
+        return
+    for _ in range(COMPARISONS_TRIED):
         with cached.lock:
             version = cached.version
             if rebuilt is not None and version == rebuilt.version:

@@ -186,7 +186,7 @@ class Loan:
             self._stay.__exit__()
 
     def __del__(self) -> None:
-        if self._connection is not None:
+        if getattr(self, "_connection", None) is not None:  # or it was interrupted while it was made
             self.__exit__()
 
 

@@ -40,6 +40,13 @@ class Live:
         self.counted_bytes = 0
         self.restart()
 
+    @property
+    def is_in_use_here(self) -> bool:
+        """Whether this very thread works with it already: a finaliser or a signal handler made a call in the
+        middle of another one."""
+        owned: bool = self.lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks it
+        return owned
+
     def restart(self) -> None:
         self.torn = True
         self.whole = True

@@ -124,7 +124,7 @@ class Log:
         found = self.execute(
             "SELECT originator_version, CAST(state AS BLOB) FROM stored_events WHERE originator_id = ?"
             " AND topic = ? AND originator_version > ? ORDER BY originator_version",
-            (conversation_id, topic, after),
+            (conversation_id, topic, min(after, VERSION_MAX)),
         )
         return [StoredEvent(conversation_id, version, topic, state or b"") for version, state in found]
 
@@ -144,7 +144,7 @@ class Log:
         found = self.execute(
             f"SELECT COUNT(*) FROM stored_events WHERE originator_id = ? AND topic IN ({marks})"
             " AND originator_version > ?",
-            (conversation_id, *topics, after),
+            (conversation_id, *topics, min(after, VERSION_MAX)),
         )
         return int(found[0][0])
 

@@ -81,7 +81,7 @@ class Stay:
         self._leave()
 
     def __del__(self) -> None:
-        if not self.left:
+        if not getattr(self, "left", True):  # or it was interrupted while it was made
             self._leave()
 
     def _leave(self) -> None:

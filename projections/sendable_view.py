@@ -19,13 +19,13 @@ from turnledger.domain.events import (
 )
 from turnledger.domain.pairing import Drop, Item, coerced, in_order, item_of
 from turnledger.projections.buffer import BufferView
-from turnledger.projections.lending import Lending, Stretches
 from turnledger.projections.plain import PlainStretch
 from turnledger.projections.sendable import fresh, with_own_arguments
 from turnledger.projections.settled_items import SettledItems, repaired_behind
 from turnledger.projections.settling import answered_up_to, touches
 
 Flat = dict[str, Any]
+Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
 _MOVING = (EntriesEvicted, SummaryInserted, EntryRetracted, ConversationCleared)
 
 
@@ -45,7 +45,6 @@ class SendableView:
         self._orphans: set[str] = set()
         self._place_of: dict[int, int] = {}
         self._items: SettledItems | None = None
-        self._lending = Lending()
         self._was_read = False
 
     def apply(self, event: DomainEvent) -> None:
@@ -58,7 +57,6 @@ class SendableView:
             answer = item_of(0, stored, "tool", [])
             if answer.call_id == self._others[place]["tool_call_id"]:
                 self._others[place] = answer.flat()
-                self._lending = Lending()
                 if self._items is not None:
                     self._items.replace(place, answer)
             else:  # in a log that is not sound
@@ -80,11 +78,6 @@ class SendableView:
         flat, drops = SendableView().read(buffer)
         self._was_read = True
         return with_own_arguments(flat), drops
-
-    def lent(self, buffer: BufferView) -> tuple[list[Flat], list[Drop]]:
-        """The same as `read`, in a list that may have been lent before, if nobody holds that any more."""
-        stretches, drops = self.stretches(buffer)
-        return self._lending.lent(stretches), drops
 
     def items(self, buffer: BufferView) -> tuple[list[Item], list[Drop]]:
         """The same list as items, sharing them with this view: what a provider's rendering is made of."""

@@ -82,6 +82,11 @@ def _given_like(
 
 async def _end_of(work: Future[Any]) -> None:
     """Waits until a thread's work is over, whatever came of it; to cancel this leaves the work alone."""
+    await _over(work).wait()
+
+
+def _over(work: Future[Any]) -> asyncio.Event:
+    """What is set when a thread's work is over."""
     over, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def tell(_: object) -> None:
@@ -89,7 +94,7 @@ async def _end_of(work: Future[Any]) -> None:
             loop.call_soon_threadsafe(over.set)
 
     work.add_done_callback(tell)
-    await over.wait()
+    return over
 
 
 async def _through(work: Future[T], *, withdraw: bool = False) -> T:
@@ -98,9 +103,10 @@ async def _through(work: Future[T], *, withdraw: bool = False) -> T:
     With `withdraw` work that has not begun by then is withdrawn.
     """
     cancelled: asyncio.CancelledError | None = None
+    over = _over(work)  # once: some cancel again at each turn of the loop
     while not work.done():
         try:
-            await _end_of(work)
+            await over.wait()
         except asyncio.CancelledError as error:
             cancelled = error
             if withdraw:

@@ -171,8 +171,8 @@ class ConversationStore:
         `IdempotencyConflict`, `VersionConflict` and `StoreBusy`; nothing is recorded then.
         """
         command = self._command(conversation_id, execution_id, turn_id, context)
-        own = read_records(records) if records else []
-        numbers = checked_entries(retracting) if retracting else []
+        own = read_records(records)
+        numbers = checked_entries(retracting)
         command.given(messages).keyed("append", idempotency_key, [*map(asdict, own), *numbers])
         mode = self._mode(reused_ids)
         done: list[Appending] = []
@@ -543,7 +543,7 @@ class ConversationStore:
             version = live.version
             if provider is None:
                 view = live.sendable
-                flat, drops = view.lent(live.buffer) if shared else view.own(live.buffer)
+                flat, drops = view.read(live.buffer) if shared else view.own(live.buffer)
                 return Sendable(flat, tuple(drops), version)
             items, drops = live.sendable.items(live.buffer)
             messages, request = PROVIDERS[provider](items)

@@ -13,7 +13,8 @@ TOOLS_MAX = 20
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Counts over all conversations: entries and calls by their state, entries by role, artifacts by place,
-    takes by state, records by kind; `tools` are the slowest, as the view `slowest_tools` has them."""
+    takes by state, records by kind (those that no clearing hides); `tools` are the slowest, as the view
+    `slowest_tools` has them."""
 
     conversations: int
     forks: int
@@ -65,7 +66,7 @@ def _statistics(database: Database) -> Statistics:
         takes=_by(database, "takes", "state"),
         executions=database.table("executions").count,
         requests=database.table("requests").count,
-        records=_by(database, "records", "kind"),
+        records=_by(database, "records WHERE cleared_version IS NULL", "kind"),
         tools=tuple(database.query(f"SELECT * FROM slowest_tools LIMIT {TOOLS_MAX}")),
     )
 

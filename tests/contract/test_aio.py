@@ -416,3 +416,37 @@ def test_the_sound_events_before_a_damaged_one_are_given_first(tmp_path: Path) -
             assert [found.version for found in skipping.damaged] == [4]
 
     run(body)
+
+
+def test_a_scope_that_cancels_again_and_again_waits_with_one_callback(tmp_path: Path) -> None:
+    """Each turn of the loop added a callback to the work that was waited for: 130,000 in six seconds."""
+    anyio = pytest.importorskip("anyio")
+    asked: list[int] = []
+
+    async def body() -> None:
+        async with AsyncConversationStore(tmp_path / "t.db", timeout_s=20) as store:
+            await store.append("c", user("first"))
+            submitted = store._write
+
+            def noted(call: Any) -> Any:
+                work = submitted(call)
+                added = work.add_done_callback
+
+                def counted(tell: Any) -> None:
+                    asked.append(1)
+                    added(tell)
+
+                work.add_done_callback = counted  # type: ignore[assignment, method-assign]
+                return work
+
+            store._write = noted  # type: ignore[method-assign]
+            other = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            asyncio.get_running_loop().call_later(0.3, other.execute, "ROLLBACK")
+            with anyio.move_on_after(0.05):
+                await store.append("c", user("second"))
+            other.close()
+            assert [m["content"] for m in await store.buffer("c")] == ["first", "second"]
+        assert len(asked) == 1
+
+    run(body)

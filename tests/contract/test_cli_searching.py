@@ -105,6 +105,8 @@ def test_statistics_count_what_there_is(cats: Path) -> None:
     with ConversationStore(cats) as store:
         store.append("cats", [], records=[Record("crm.note", None, number) for number in range(3)])
     assert "records       3: 3 crm.note" in run("stats", store=cats).out
+    run("clear", "cats", store=cats)
+    assert "records" not in run("stats", store=cats).out
 
 
 def test_the_list_of_conversations_goes_by_pages(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""An adapter whose packages are missing says which to install, by the name of its extra."""
+"""An adapter whose packages are missing says which to install, by the name of its extra.
+
+What several SDKs bring is missing too, as it is where nothing but turnledger is installed.
+"""
 
 import subprocess
 import sys
@@ -24,7 +27,7 @@ ADAPTERS = {
 def test_a_missing_package_is_told_with_the_command_that_installs_it(adapter: str) -> None:
     extra, package = ADAPTERS[adapter]
     script = (
-        f"import sys; sys.modules[{package!r}] = None\n"
+        f"import sys; sys.modules[{package!r}] = sys.modules['anyio'] = None\n"
         "from turnledger.domain.errors import PackageMissing\n"
         f"try:\n    import turnledger.adapters.{adapter}\n"
         "except PackageMissing as error:\n    print(error)"

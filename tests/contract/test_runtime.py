@@ -124,6 +124,43 @@ def test_it_goes_on_in_a_conversation_of_another_client_s() -> None:
         assert isinstance(Runtime(store, parcels, Tools()).go_on(CID), Paused)
 
 
+def test_a_model_that_counts_its_calls_anew_is_answered_each_time() -> None:
+    """The second call was taken for the first, sent again: its result was dropped, and the run had no end."""
+    readings = iter(range(1, 9))
+
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+        results = [message["content"] for message in messages[last:] if message["role"] == "tool"]
+        if len(results) < 2:
+            return {"content": "", "tool_calls": [{"tool_call_id": "call_0", "name": "status"}]}
+        return {"content": f"It is {results}"}
+
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, model, {"status": lambda _: Outcome(str(next(readings)))})
+        assert runtime.ask(CID, "Ready?") == Answer("It is ['1', '2']", ())
+        assert runtime.ask(CID, "And now?") == Answer("It is ['3', '4']", ())
+        assert store.verify().ok
+
+
+def test_two_that_go_on_at_once_end_a_run_once() -> None:
+    """Whoever was in a tool meanwhile asked the model behind the other's last word."""
+
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        if messages[-1]["role"] == "tool":
+            return {"content": "In the depot."}
+        return {"content": "", "tool_calls": [{"tool_call_id": "look", "name": "track"}]}
+
+    with ConversationStore(":memory:") as store:
+        other = Runtime(store, model, {"track": lambda _: Outcome("depot")})
+
+        def slow(arguments: Mapping[str, Any]) -> Outcome:
+            other.go_on(CID)
+            return Outcome("depot")
+
+        assert Runtime(store, model, {"track": slow}).ask(CID, "Where?") == Answer("In the depot.", ())
+        assert [entry.role for entry in store.entries(CID)] == ["user", "assistant", "tool", "assistant"]
+
+
 def test_where_nothing_was_asked_it_says_so() -> None:
     with ConversationStore(":memory:") as store:
         store.append(CID, {"role": "user", "content": "hi"})

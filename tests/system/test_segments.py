@@ -147,29 +147,6 @@ def test_the_list_kept_up_to_date_is_the_normalized_buffer_at_every_version(seed
                 assert sendable.items(buffer) == normalized_items(row.stored for row in buffer.rows())
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_a_list_that_is_lent_again_is_the_normalized_buffer_and_no_list_that_is_held_changes(
-    seed: int,
-) -> None:
-    chance = random.Random(seed)
-    buffer, sendable = BufferView(), SendableView()
-    held: list[tuple[list[Any], list[Any]]] = []
-    with ConversationStore(":memory:", window=chance.choice([None, None, 9])) as store:
-        wander(store, chance, 25, chance.choice([None, 4]))
-        for event in store.events(CID):
-            sendable.apply(event)
-            buffer.apply(event)
-            lent = sendable.lent(buffer)[0]
-            assert lent == normalize(buffer.buffer()).messages
-            if chance.random() < 0.3:
-                lent[chance.randrange(len(lent) + 1) :] = [{"role": "user", "content": "the caller's"}]
-            if chance.random() < 0.5:
-                held.append((lent, lent.copy()))
-            while len(held) > chance.choice([0, 1, 2, 30]):
-                held.pop(0)
-            assert all(list_held == as_it_was for list_held, as_it_was in held)
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_what_a_caller_does_to_messages_of_its_own_shows_nowhere(seed: int) -> None:
     chance = random.Random(seed)
@@ -192,17 +169,6 @@ def spoil(value: Any) -> None:
         if isinstance(inner, dict | list):
             spoil(inner)
     value.clear()
-
-
-def test_a_loop_that_holds_the_last_list_is_lent_the_one_before_it_again() -> None:
-    with ConversationStore(":memory:") as store:
-        lists = []
-        for number in range(6):
-            store.append(CID, {"role": "user", "content": f"{number}"})
-            messages = store.sendable(CID, shared=True).messages
-            lists.append(id(messages))
-            assert [m["content"] for m in messages] == [str(n) for n in range(number + 1)]
-    assert lists[0:2] * 3 == lists
 
 
 def test_a_cold_reading_of_a_fork_is_what_its_events_say(path: Path) -> None:

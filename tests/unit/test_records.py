@@ -57,6 +57,7 @@ def test_they_are_read_by_kind_by_key_and_behind_a_version() -> None:
     assert told(store.records(CID, "a", key="1")) == [("a", "1", 1)]
     assert told(store.records(CID, key="1")) == [("a", "1", 1), ("b", "1", 2)]
     assert told(store.records(CID, after=2)) == [("b", "1", 2), ("a", "11", 3)]
+    assert store.records(CID, after=2**63) == []
     assert told(store.records(CID, at=2)) == [("a", "1", 1)]
     assert store.records(CID, "none of ours") == store.records(CID, key='no "such%') == []
 

@@ -355,7 +355,9 @@ def test_an_append_takes_entries_back_and_puts_others_in_their_place_in_one_tran
     assert past.store.verify().ok
 
 
-@pytest.mark.parametrize(("numbers", "error"), [([1, 9], EntryNotFound), (["1"], InvalidArgument)])
+@pytest.mark.parametrize(
+    ("numbers", "error"), [([1, 9], EntryNotFound), (["1"], InvalidArgument), ("", InvalidArgument)]
+)
 def test_an_append_that_cannot_take_one_of_its_entries_back_records_nothing(
     numbers: Any, error: type[Exception]
 ) -> None:

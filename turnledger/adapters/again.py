@@ -1,8 +1,9 @@
 """Which turns of new messages are sent again, and which are made anew under ids that were used before.
 
 To the store an equal call under a known id is the known one, sent again. Whole messages tell more: a turn
-that is sent again has the calls of one known turn, all of them, comes with the same results or none, and
-before the user has said something since.
+that is sent again has the calls of one known turn, all of them, and comes before the user has said something
+since: while that one waits for results, with the same results behind it, or when the run has had its answer.
+An equal turn that comes alone before that is another: a tool is polled by a model that counts its ids anew.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ class _Turn:
     keys: list[int]
     answers: dict[str, int | None] = field(default_factory=dict)  # None is a placeholder
     is_past: bool = False  # the user has said something since
+    has_ended: bool = False  # the assistant has answered since
 
     def bears(self, ids: Iterable[str]) -> bool:
         return not {*self.ids, *self.given}.isdisjoint(ids)
@@ -84,6 +86,9 @@ def _take(known: list[_Turn], message: Message) -> None:
     if message.role == "user":
         for turn in known:
             turn.is_past = True
+    elif message.role == "assistant" and not message.calls:
+        for turn in known:
+            turn.has_ended = True
     elif message.call_id:
         answer = None if message.healed else likeness(message.content)
         for turn in (turn for turn in reversed(known) if message.call_id in turn.ids):
@@ -99,12 +104,11 @@ def _keys(message: Message) -> list[int]:
 
 
 def _is_same(turn: _Turn, message: Message, behind: Sequence[Message]) -> bool:
-    """Whether a message is that turn, sent again: with results that are other ones it is none."""
+    """Whether a message is that turn, sent again."""
     ids = _ids(message)
     if not ids or turn.is_past or ids not in (turn.ids, turn.given) or turn.keys != _keys(message):
         return False
     answers = [turn.answers.get(call_id) for call_id in turn.ids]
     come = {one.call_id: likeness(one.content) for one in reversed(behind) if one.call_id}
-    return None in answers or all(
-        come.get(call_id, answer) == answer for call_id, answer in zip(ids, answers, strict=True)
-    )
+    same = [come[own] == answer for own, answer in zip(ids, answers, strict=True) if own in come]
+    return None in answers or (all(same) and (bool(same) or turn.has_ended))

@@ -15,6 +15,7 @@ from typing import Any
 
 from turnledger.adapters.extras import extra
 from turnledger.adapters.langgraph_messages import HEALED, MADE, as_messages, entry_of, ids_of, repaired
+from turnledger.domain.calls import ReusedIds
 from turnledger.domain.errors import ConversationNotFound, InvalidArgument
 from turnledger.domain.identifiers import checked_id
 from turnledger.projections.buffer import Entry
@@ -22,7 +23,7 @@ from turnledger.store import ConversationStore
 
 with extra("langchain"):
     from langchain_core.chat_history import BaseChatMessageHistory
-    from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
+    from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, convert_to_messages
 
 
 class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]
@@ -60,9 +61,12 @@ class TurnledgerHistory(BaseChatMessageHistory):  # type: ignore[misc]
         known = ids_of(self._entries()) if any(message.id for message in messages) else set()
         given = [message for message in messages if message.id is None or message.id not in known]
         made = (HEALED, MADE)
-        entries = [entry_of(one) for one in given if not (one.id or "").startswith(made)]
-        if entries:
-            self.store.append(self.session_id, entries)
+        given = [one for one in given if not (one.id or "").startswith(made)]
+        turns = [one for one in given if isinstance(one, AIMessage) and one.tool_calls]
+        # a turn under an id that is not known was not sent before, whatever its calls are
+        mode: ReusedIds = "distinct" if turns and all(turn.id for turn in turns) else "compare"
+        if given:
+            self.store.append(self.session_id, map(entry_of, given), reused_ids=mode)
 
     def clear(self) -> None:
         """Begins the history anew; what is held for its runs stays held."""

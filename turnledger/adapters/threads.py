@@ -5,16 +5,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from turnledger.adapters.awaiting import ended
-from turnledger.adapters.extras import extra
-
-with extra("pydantic-ai"):
-    from anyio import CancelScope, to_thread
 
 T = TypeVar("T")
 
 
 async def in_thread(call: Callable[..., T], *args: Any) -> T:
     """Makes the call in a thread; one that has begun is ended before a cancellation goes on."""
+    from anyio import CancelScope, to_thread  # noqa: PLC0415 - the SDKs bring it, each by its own extra
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:  # trio, whose cancellations a shield holds off

@@ -28,7 +28,7 @@ OUTCOMES = {
     ): "u c:label r:label made c:refund r:refund 9 EUR: yes a u",
     ("a late result", "turnledger"): "u c:track r:track depot u a u",
     ("a late result", "peer"): "refused: no result right behind its turn for ['c-track']",
-    ("a step sent again", "turnledger"): "u c:track r:track depot a u",
+    ("a step sent again", "turnledger"): "u c:track r:track depot c:track r:track depot a u",
     ("a step sent again", "peer"): "refused: a call id is declared twice",
     ("two workers on one session", "turnledger"): "u c:track r:track depot u a u",
     ("two workers on one session", "peer"): "refused: no result right behind its turn for ['c-track']",

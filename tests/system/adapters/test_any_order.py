@@ -123,3 +123,45 @@ def test_llama_index(seed: int) -> None:
         await store.close()
 
     run(main())
+
+
+def test_a_tool_that_is_polled_under_one_id_is_there_each_time_agent_framework() -> None:
+    """The second poll was taken for the first, sent again, and the run had no end."""
+    library("agent_framework")
+    from agent_framework import Content, Message
+
+    from turnledger.adapters.agent_framework import TurnledgerHistoryProvider
+
+    async def main() -> list[str]:
+        history = TurnledgerHistoryProvider(":memory:")
+        await history.save_messages("s", [Message("user", ["Ready?"])])
+        for said in ("not yet", "not yet", "ready"):
+            call = Content.from_function_call("call_0", "status", arguments="{}")
+            await history.save_messages("s", [Message("assistant", [call])])
+            await history.save_messages(
+                "s", [Message("tool", [Content.from_function_result("call_0", result=said)])]
+            )
+        found = [one for message in await history.get_messages("s") for one in message.contents]
+        await history.close()
+        return [str(one.result) for one in found if one.type == "function_result"]
+
+    assert run(main()) == ["not yet", "not yet", "ready"]
+
+
+def test_a_tool_that_is_polled_under_one_id_is_there_each_time_llama_index() -> None:
+    library("llama_index.core")
+    from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
+
+    from turnledger.adapters.llama_index import TurnledgerChatStore
+
+    async def main() -> list[str]:
+        chats: Any = TurnledgerChatStore(":memory:")
+        await chats.add_message("k", ChatMessage(role="user", content="Ready?"))
+        for said in ("not yet", "not yet", "ready"):
+            call = ToolCallBlock(tool_call_id="call_0", tool_name="status", tool_kwargs={})
+            await chats.add_message("k", ChatMessage(role="assistant", blocks=[call]))
+            answer = ChatMessage(role="tool", content=said, additional_kwargs={"tool_call_id": "call_0"})
+            await chats.add_message("k", answer)
+        return [message.content for message in await chats.get_messages("k") if message.role == "tool"]
+
+    assert run(main()) == ["not yet", "not yet", "ready"]

@@ -258,3 +258,23 @@ def test_what_another_client_called_is_read_with_its_result_however_it_spelled_t
     assert isinstance(turn, AIMessage)
     assert [(made["id"], made["name"], made["args"]) for made in turn.tool_calls] == [("c1", "track", read)]
     assert (user.content, result.content) == ('["Where?",1]', '{"where":"depot"}')
+
+
+def test_an_equal_call_in_a_message_of_another_id_is_another_call() -> None:
+    """A model that counts its ids anew lost the second call and its result."""
+    history = TurnledgerHistory("s", ConversationStore(":memory:"))
+    call = {"id": "call_0", "name": "status", "args": {}}
+    for number in (1, 2):
+        history.add_messages([HumanMessage("Ready?")])
+        turn = AIMessage("", id=f"run-{number}", tool_calls=[call])
+        history.add_messages([turn])
+        history.add_messages([turn])  # sent again
+        history.add_messages([ToolMessage(f"reading {number}", tool_call_id="call_0", id=f"tool-{number}")])
+    assert [message.id for message in history.messages if message.id] == [
+        "run-1",
+        "tool-1",
+        "run-2",
+        "tool-2",
+    ]
+    assert [message.content for message in history.messages[2::3]] == ["reading 1", "reading 2"]
+    assert history.store.verify().ok
