@@ -45,15 +45,6 @@ def fresh(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [copied(m) if "tool_calls" in m else m.copy() for m in messages]
 
 
-def with_own_arguments(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same flat messages, made just now of stored ones, with which they share nothing any more."""
-    for message in messages:
-        for call in message.get("tool_calls", ()):
-            if "arguments" in call:
-                call["arguments"] = copied(call["arguments"])
-    return messages
-
-
 def normalize(messages: Iterable[Any]) -> Normalized:
     """Makes any list of messages, from anywhere, one that a provider accepts (MEM-5); never raises for it.
 

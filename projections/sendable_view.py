@@ -20,13 +20,12 @@ from turnledger.domain.events import (
 from turnledger.domain.pairing import Drop, Item, coerced, in_order, item_of
 from turnledger.projections.buffer import BufferView
 from turnledger.projections.plain import PlainStretch
-from turnledger.projections.sendable import fresh, with_own_arguments
 from turnledger.projections.settled_items import SettledItems, repaired_behind
 from turnledger.projections.settling import answered_up_to, touches
 
 Flat = dict[str, Any]
-Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
 _MOVING = (EntriesEvicted, SummaryInserted, EntryRetracted, ConversationCleared)
+Stretches = tuple[list[Flat], list[Flat], list[Flat], list[Flat]]
 
 
 class SendableView:
@@ -45,7 +44,6 @@ class SendableView:
         self._orphans: set[str] = set()
         self._place_of: dict[int, int] = {}
         self._items: SettledItems | None = None
-        self._was_read = False
 
     def apply(self, event: DomainEvent) -> None:
         """Sees to what an event changes before the end; call it before the buffer view has applied it."""
@@ -66,18 +64,6 @@ class SendableView:
         """The normalized list, sharing its messages with this view, and the drops."""
         stretches, drops = self.stretches(buffer)
         return [*stretches[0], *stretches[1], *stretches[2], *stretches[3]], drops
-
-    def own(self, buffer: BufferView) -> tuple[list[Flat], list[Drop]]:
-        """The same as `read`, in messages that are the caller's to change.
-
-        Those of a first reading are made for it alone, not to be kept and copied: many have no second.
-        """
-        if self._was_read or self._count:
-            flat, drops = self.read(buffer)
-            return fresh(flat), drops
-        flat, drops = SendableView().read(buffer)
-        self._was_read = True
-        return with_own_arguments(flat), drops
 
     def items(self, buffer: BufferView) -> tuple[list[Item], list[Drop]]:
         """The same list as items, sharing them with this view: what a provider's rendering is made of."""

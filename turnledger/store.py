@@ -70,7 +70,7 @@ from turnledger.projections.diff import OF, Diff, Of
 from turnledger.projections.history import HistoryRow
 from turnledger.projections.inbox import InboxItem
 from turnledger.projections.providers import PROVIDERS
-from turnledger.projections.sendable import Sendable
+from turnledger.projections.sendable import Sendable, fresh
 from turnledger.projections.wire import wire
 
 log = logging.getLogger("turnledger")
@@ -542,9 +542,9 @@ class ConversationStore:
         with self._reading(conversation_id, at) as live:
             version = live.version
             if provider is None:
-                view = live.sendable
-                flat, drops = view.read(live.buffer) if shared else view.own(live.buffer)
-                return Sendable(flat, tuple(drops), version)
+                flat, drops = live.sendable.read(live.buffer)
+                is_alone = shared or at is not None  # the folds of an earlier version are this call's
+                return Sendable(flat if is_alone else fresh(flat), tuple(drops), version)
             items, drops = live.sendable.items(live.buffer)
             messages, request = PROVIDERS[provider](items)
             return Sendable(messages, tuple(drops), version, request)
