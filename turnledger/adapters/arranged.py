@@ -7,7 +7,7 @@ the other's call and its result. Nothing is recorded here.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from turnledger.domain.messages import PLACEHOLDER_TEXT, id_of_call
+from turnledger.domain.messages import PLACEHOLDER_TEXT, declared_by, id_of_call
 from turnledger.projections.buffer import Entry
 
 
@@ -35,8 +35,7 @@ def arranged(entries: Sequence[Entry], *, open_last: bool = False) -> list[Entry
 
 def ids_of(entry: Entry) -> list[str]:
     """The ids of the calls that an entry declares."""
-    calls = entry.metadata.get("tool_calls") or () if entry.role == "assistant" else ()
-    return [call_id for call in calls if (call_id := id_of_call(call))]
+    return [call_id for call in declared_by(entry.role, entry.metadata) if (call_id := id_of_call(call))]
 
 
 def _placeholder(turn: Entry, call_id: str) -> Entry:
