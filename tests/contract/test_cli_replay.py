@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from turnledger.cli.keys import keys
 from turnledger.cli.playback import BACK, FASTER, PAUSE, QUIT, SLOWER, STEP, WAIT_S_MAX, Playback
 
 pty = pytest.importorskip("pty", reason="there are no terminals here")
@@ -194,6 +195,28 @@ def test_an_interrupt_ends_it_with_130_and_gives_the_terminal_back(
     terminal.shows("q quit")
     assert not termios.tcgetattr(terminal.leader)[3] & termios.ICANON
     terminal.process.send_signal(signal.SIGINT)
-    assert terminal.process.wait(PATIENCE_S) == 130
+    assert terminal.ends() == 130
     assert termios.tcgetattr(terminal.leader)[3] == before[3]
     terminal.shows("stopped")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_came_before_the_wait_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raised in a finaliser, an interrupt is lost to the code around it."""
+
+    class Final:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    leader, follower = pty.openpty()
+    try:
+        with os.fdopen(follower) as terminal:
+            monkeypatch.setattr(sys, "stdin", terminal)
+            with keys() as read_key:
+                assert read_key is not None
+                assert read_key(0) is None
+                Final()
+                with pytest.raises(KeyboardInterrupt):
+                    read_key(5)
+    finally:
+        os.close(leader)

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,17 +43,35 @@ def keys() -> Iterator[ReadKey | None]:
         return
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
+    with _signals() as signals:
+        try:
+            tty.setcbreak(terminal)
+            yield lambda wait_s: _key(terminal, signals, wait_s)
+        finally:
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _signals() -> Iterator[int]:
+    """A pipe's end that can be read as soon as a signal has come: one that comes just before a wait would
+    not end it, and an interrupt raised in a finaliser is lost."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    before = signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
     try:
-        tty.setcbreak(terminal)
-        yield lambda wait_s: _key(terminal, wait_s)
+        yield ours
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        signal.set_wakeup_fd(before)
+        os.close(theirs)
+        os.close(ours)
 
 
-def _key(terminal: int, wait_s: float | None) -> str | None:
-    ready, _, _ = select.select([terminal], [], [], wait_s)
-    if not ready:
-        return None
+def _key(terminal: int, signals: int, wait_s: float | None) -> str | None:
+    ready, _, _ = select.select([terminal, signals], [], [], wait_s)
+    if signals in ready and signal.SIGINT in os.read(signals, 64):
+        raise KeyboardInterrupt
+    if terminal not in ready:
+        return None if not ready else ""
     pressed = os.read(terminal, 1)
     if pressed == b"\x1b" and select.select([terminal], [], [], 0)[0]:
         pressed += os.read(terminal, 2)
