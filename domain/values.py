@@ -12,6 +12,7 @@ from hashlib import blake2b
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from msgspec import to_builtins
 from pydantic import BaseModel, ConfigDict
 
 LEVELS_MAX = 100
@@ -188,10 +189,4 @@ def digest(text: str) -> str:
 
 def copied(value: Any) -> Any:
     """A JSON value that shares nothing with this one that can change."""
-    if value.__class__ is dict:
-        copy = value.copy()  # at once, then what of it is a container: most is not
-        for key, item in value.items():
-            if item.__class__ is dict or item.__class__ is list:
-                copy[key] = copied(item)
-        return copy
-    return [copied(item) for item in value] if value.__class__ is list else value
+    return to_builtins(value)  # what is builtin already is made anew

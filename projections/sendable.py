@@ -18,7 +18,6 @@ from turnledger.domain.pairing import (
     repaired,
     without_leading_results,
 )
-from turnledger.domain.values import copied
 
 RENDERING = 1  # of the flat list: another number whenever the same events come to give another one
 
@@ -38,11 +37,6 @@ class Sendable:
     @property
     def dropped(self) -> int:
         return len(self.drops)
-
-
-def fresh(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Flat messages that share nothing with these that can change."""
-    return [copied(m) if "tool_calls" in m else m.copy() for m in messages]
 
 
 def normalize(messages: Iterable[Any]) -> Normalized:
