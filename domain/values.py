@@ -188,5 +188,16 @@ def digest(text: str) -> str:
 
 
 def copied(value: Any) -> Any:
-    """A JSON value that shares nothing with this one that can change."""
-    return to_builtins(value)  # what is builtin already is made anew
+    """A value of JSON's containers, none of them shared with this one; what else it holds is."""
+    if value.__class__ is dict:
+        copy = value.copy()  # at once, then what of it is a container: most is not
+        for key, item in value.items():
+            if item.__class__ is dict or item.__class__ is list:
+                copy[key] = copied(item)
+        return copy
+    return [copied(item) for item in value] if value.__class__ is list else value
+
+
+def copied_json(value: Any) -> Any:
+    """The same of what is JSON all through, as everything in the log is: made in C, in half the time."""
+    return to_builtins(value)

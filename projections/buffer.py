@@ -19,7 +19,7 @@ from turnledger.domain.events import (
     SummaryInserted,
 )
 from turnledger.domain.positions import position_of
-from turnledger.domain.values import copied
+from turnledger.domain.values import copied_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class BufferView:
 
     def buffer(self) -> list[dict[str, Any]]:
         """The entries in the stored shape, the caller's to change."""
-        return [copied(row.stored) for row in self.rows()]
+        return [copied_json(row.stored) for row in self.rows()]
 
     def keep_changes(self) -> None:
         """From here on `changes` counts."""
@@ -245,8 +245,8 @@ def _entry(row: Row, position: int) -> Entry:
         row.turn_id,
         row.execution_id,
         row.role,
-        copied(row.content),
-        copied(row.metadata),
+        copied_json(row.content),
+        copied_json(row.metadata),
     )
 
 

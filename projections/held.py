@@ -17,7 +17,7 @@ from turnledger.domain.events import (
     DomainEvent,
     MessageAppended,
 )
-from turnledger.domain.values import copied
+from turnledger.domain.values import copied_json
 
 
 class _Held(NamedTuple):
@@ -109,14 +109,14 @@ class ArtifactsView:
         return all(artifact_id in self._artifacts for artifact_id in artifact_ids)
 
     def plain(self, artifact_ids: list[str]) -> list[dict[str, Any]]:
-        return [copied(self._artifacts[artifact_id].artifact.plain) for artifact_id in artifact_ids]
+        return [copied_json(self._artifacts[artifact_id].artifact.plain) for artifact_id in artifact_ids]
 
     def held(self, execution_id: str | None = None) -> list[HeldArtifact]:
         """What one execution holds, in order, or all of them by the order of their first hold."""
         executions = list(self._held) if execution_id is None else [execution_id]
         return [
             HeldArtifact(
-                copied(kept.artifact.plain),
+                copied_json(kept.artifact.plain),
                 artifact_id=artifact_id,
                 execution_id=kept.execution_id,
                 turn_id=kept.turn_id,
@@ -144,7 +144,7 @@ class ArtifactsView:
             taken_at=take.taken_at,
             version=take.version,
             artifacts=tuple(self.plain(take.artifact_ids)),
-            context=copied(take.context),
+            context=copied_json(take.context),
         )
 
     def on_entry(self, entry: int) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from turnledger.domain.values import copied
+from turnledger.domain.values import copied_json
 from turnledger.projections.buffer import BufferView, Row
 from turnledger.projections.held import ArtifactsView
 
@@ -15,7 +15,7 @@ def wire(buffer: BufferView, artifacts: ArtifactsView) -> list[dict[str, Any]]:
 def wire_message(row: Row, artifacts: ArtifactsView) -> dict[str, Any]:
     """One entry as a client sees it."""
     message = {
-        **copied(row.stored),
+        **copied_json(row.stored),
         "entry": row.number,
         "timestamp": row.time,
         "turn_id": row.turn_id,

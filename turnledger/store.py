@@ -30,7 +30,7 @@ from turnledger.domain.heads import Head, as_anchors
 from turnledger.domain.identifiers import checked_id
 from turnledger.domain.records import KeptRecord, Record, keep, read_records
 from turnledger.domain.retracting import ClearResult, checked_entries, checked_entry, retract_all
-from turnledger.domain.values import copied
+from turnledger.domain.values import copied_json
 from turnledger.infrastructure.application import ConversationApplication
 from turnledger.infrastructure.auditing import audit
 from turnledger.infrastructure.commands import (
@@ -545,7 +545,7 @@ class ConversationStore:
             if provider is None:
                 flat, drops = live.sendable.read(live.buffer)
                 is_alone = shared or at is not None  # the folds of an earlier version are this call's
-                return Sendable(flat if is_alone else copied(flat), tuple(drops), version)
+                return Sendable(flat if is_alone else copied_json(flat), tuple(drops), version)
             items, drops = live.sendable.items(live.buffer)
             messages, request = PROVIDERS[provider](items)
             return Sendable(messages, tuple(drops), version, request)

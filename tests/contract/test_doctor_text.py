@@ -221,7 +221,7 @@ def test_messages_that_json_cannot_hold_are_refused_by_their_place(value: Any, f
 
 
 @pytest.mark.parametrize("format", [None, *EXAMINED])
-@pytest.mark.parametrize("value", [object(), ("a",), {"a"}, b"\xff", nested(150)])
+@pytest.mark.parametrize("value", [object(), {"a": object()}, ("a",), {"a"}, b"\xff", nested(150)])
 def test_what_else_a_program_puts_into_a_message_is_examined(value: Any, format: str | None) -> None:
     function = {"name": value, "arguments": value}
     for message in (
