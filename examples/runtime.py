@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from turnledger import ConversationStore, Entry, IdempotencyConflict, VersionConflict
+from turnledger import ConversationStore, Entry, IdempotencyConflict, PlaceholderReplaced, VersionConflict
 
 Message = dict[str, Any]
 Model = Callable[[list[Message]], Message]
@@ -76,9 +76,11 @@ class Runtime:
 
     def answer(self, conversation_id: str, call_id: str, text: str) -> Answer | Paused:
         """A human answers the question of a paused run, in whichever process, however much later."""
-        run = self._newest_run(conversation_id)
+        run = self._run_of_call(conversation_id, call_id)
         result = {"role": "tool", "tool_call_id": call_id, "content": text}
-        self.store.append(conversation_id, result, execution_id=run, turn_id=run)
+        done = self.store.append(conversation_id, result, execution_id=run, turn_id=run)
+        if done.differing:
+            raise LookupError(f"call {call_id!r} was answered before, and otherwise: ask something new")
         return self._run(conversation_id, run)
 
     def go_on(self, conversation_id: str) -> Answer | Paused:
@@ -87,33 +89,44 @@ class Runtime:
 
     def _run(self, conversation_id: str, run: str) -> Answer | Paused:
         for _ in range(self.steps_max):
-            last = self.store.entries(conversation_id, last=1)
-            if not last:
+            version = self.store.version(conversation_id)  # what is looked at below is at least of that
+            entries = self.store.entries(conversation_id)
+            if not entries:
                 raise LookupError("nothing was asked, or it was cleared: ask something")
-            if last[0].role == "assistant" and not last[0].metadata.get("tool_calls"):
-                return self._ended(conversation_id, run, last[0])
-            if calls := self._open_calls(conversation_id):
+            if self._is_over(conversation_id, run, entries[-1]):
+                artifacts = self.store.turn_artifacts(conversation_id, run)
+                return Answer(str(entries[-1].content), tuple(artifacts))
+            if calls := self._open_calls(conversation_id, entries):
                 paused = self._make(calls, conversation_id, run)
                 if paused:
                     return paused
                 continue  # meanwhile somebody may have spoken: look again
             with suppress(VersionConflict, IdempotencyConflict):  # another process was first: look again
-                self._ask_model(conversation_id, run)
+                self._ask_model(conversation_id, run, version)
         raise RuntimeError(f"the run made {self.steps_max} steps and came to no end: raise steps_max")
 
-    def _ask_model(self, conversation_id: str, run: str) -> None:
+    def _is_over(self, conversation_id: str, run: str, last: Entry) -> bool:
+        """Whether the last word was spoken, knowing every result, and nothing is held for this run's own."""
+        if last.role != "assistant" or last.metadata.get("tool_calls"):
+            return False
+        since = self.store.events(conversation_id, after=last.version)
+        late = any(isinstance(event, PlaceholderReplaced) for event in since)
+        return not late and not self.store.held(conversation_id, run)
+
+    def _ask_model(self, conversation_id: str, run: str, version: int) -> None:
         """Appends what the model says, unless somebody spoke whom it did not hear; the last word of a run
         takes what is held for it along."""
-        sendable = self.store.sendable(conversation_id, shared=True)
-        seen: Message = {"turn_id": run, "expected_version": sendable.version}
-        self.store.record_request(conversation_id, execution_id=run, **seen)
+        sendable = self.store.sendable(conversation_id)
+        # refused with a VersionConflict where somebody spoke behind that version; which list was sent is kept
+        unless_spoken: dict[str, Any] = {"execution_id": run, "turn_id": run, "expected_version": version}
+        self.store.record_request(conversation_id, **unless_spoken)
         turn = {**self.model(sendable.messages), "role": "assistant"}
-        once = {**seen, "idempotency_key": f"{run}/{sendable.version}"}
+        once = {**unless_spoken, "idempotency_key": f"{run}/{version}"}
         if turn.get("tool_calls"):
-            once["reused_ids"] = "distinct"  # under the key it comes once: an equal call is another one
-            self.store.append(conversation_id, turn, execution_id=run, **once)
+            # under the key it comes once: an equal call of before is another one
+            self.store.append(conversation_id, turn, reused_ids="distinct", **once)
         else:
-            self.store.write_back(conversation_id, run, turn, **once)
+            self.store.write_back(conversation_id, messages=turn, **once)
 
     def _make(self, calls: list[Message], conversation_id: str, run: str) -> Paused | None:
         """Makes every call that has no result yet, also behind one that must wait for a human."""
@@ -145,23 +158,27 @@ class Runtime:
         except Exception as error:
             return Outcome(f"{type(error).__name__}: {error}")
 
-    def _open_calls(self, conversation_id: str) -> list[Message]:
+    def _open_calls(self, conversation_id: str, entries: list[Entry]) -> list[Message]:
         """The calls that nothing answers, in their order."""
         waiting = {item.id for item in self.store.open_calls(conversation_id) if item.kind == "call"}
         return [
             call
-            for entry in self.store.entries(conversation_id)
+            for entry in entries
             for call in entry.metadata.get("tool_calls", ())
             if call.get("tool_call_id") in waiting
         ]
 
-    def _newest_run(self, conversation_id: str) -> str:
-        """The run of the newest entry that is of one; a new one in another client's conversation."""
-        entries = reversed(self.store.entries(conversation_id))
-        return next((entry.execution_id for entry in entries if entry.execution_id), uuid4().hex)
+    def _run_of_call(self, conversation_id: str, call_id: str) -> str:
+        """The run that made a call; a new one for another client's call."""
+        for entry in reversed(self.store.entries(conversation_id)):
+            if any(call.get("tool_call_id") == call_id for call in entry.metadata.get("tool_calls", ())):
+                return entry.execution_id or uuid4().hex
+        raise LookupError(f"conversation {conversation_id!r} has no call {call_id!r}")
 
-    def _ended(self, conversation_id: str, run: str, last: Entry) -> Answer:
-        return Answer(str(last.content), tuple(self.store.turn_artifacts(conversation_id, run)))
+    def _newest_run(self, conversation_id: str) -> str:
+        """The run of the newest event that is of one; a new one in another client's conversation."""
+        runs = [event.execution_id for event in self.store.events(conversation_id) if event.execution_id]
+        return runs[-1] if runs else uuid4().hex
 
 
 def parcels(messages: list[Message]) -> Message:
@@ -194,10 +211,13 @@ def main() -> None:
     asked = parser.parse_args()
     with ConversationStore(asked.store) as store:
         runtime = Runtime(store, parcels, {"track": track, "send_again": send_again})
-        if asked.answer is not None:
-            done = runtime.answer("parcels", "send", asked.answer)
-        else:
-            done = runtime.go_on("parcels") if asked.go_on else runtime.ask("parcels", asked.text)
+        try:
+            if asked.answer is not None:
+                done = runtime.answer("parcels", "send", asked.answer)
+            else:
+                done = runtime.go_on("parcels") if asked.go_on else runtime.ask("parcels", asked.text)
+        except LookupError as error:
+            parser.exit(2, f"{error}\n")
     print(done)  # noqa: T201
 
 

@@ -120,7 +120,7 @@ def test_requests_are_listed_and_rebuilt(cats: Path) -> None:
 
 
 def test_records_are_listed_cut_short_and_whole(cats: Path) -> None:
-    assert run("records", "cats", store=cats).lines == ["no such record"]
+    assert run("records", "cats", store=cats).lines == ["no records"]
     with ConversationStore(cats) as store:
         kept = [Record("crm.ticket", "7", {"text": "long " * 99}), Record("crm.note", None, "two\x1b[2J")]
         store.append("cats", [], records=kept)
@@ -133,7 +133,7 @@ def test_records_are_listed_cut_short_and_whole(cats: Path) -> None:
     (told,) = run("records", "cats", "--kind", "crm.note", "--json", store=cats).json
     assert (told["key"], told["value"], told["version"]) == (None, "two\x1b[2J", CATS + 2)
     run("clear", "cats", store=cats)
-    assert run("records", "cats", store=cats).lines == ["no such record"]
+    assert run("records", "cats", store=cats).lines == ["no records"]
     assert len(run("records", "cats", "--at", CATS + 1, store=cats).lines) == 2
 
 

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 CID = "parcels"
 WRITES = ("append", "hold", "write_back", "record_request")
 WRITTEN = 10  # writes of the whole conversation
+LOOK = {"tool_call_id": "look"}
 LAST = "It was lost. Sent again: yes."
 
 
@@ -179,6 +180,106 @@ def test_a_user_who_speaks_instead_of_answering_is_not_locked_out() -> None:
         assert len(store.held(CID)) == 1  # of the run that was given up: for an operator
 
 
+def test_an_answer_that_comes_after_the_user_went_on_is_heard_and_delivers() -> None:
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, parcels, Tools())
+        assert isinstance(runtime.ask(CID, "Where is it?"), Paused)
+        assert isinstance(runtime.ask(CID, "Still there?"), Answer)
+        done = runtime.answer(CID, "send", "yes")
+        assert done == runtime.go_on(CID) == Answer(LAST, ({"type": "link", "payload": {"n": 1}, **LOOK},))
+        assert store.held(CID) == []
+        assert store.verify().ok
+
+
+def test_killed_behind_an_answer_that_came_late_it_goes_on_with_it() -> None:
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, parcels, Tools())
+        runtime.ask(CID, "Where is it?")
+        runtime.ask(CID, "Still there?")
+        dying = Runtime(cast("ConversationStore", Dying(store, 1, after=True)), parcels, Tools())
+        with pytest.raises(KilledError):
+            dying.answer(CID, "send", "yes")
+        assert runtime.go_on(CID) == Answer(LAST, ({"type": "link", "payload": {"n": 1}, **LOOK},))
+
+
+def test_a_slow_tool_s_result_ends_its_own_run_though_another_asked_meanwhile() -> None:
+    """The first run was given the other's answer, and what it held stayed held."""
+
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        results = [message["content"] for message in messages if message["role"] == "tool"]
+        if not results:
+            return {"content": "", "tool_calls": [{"tool_call_id": "look", "name": "track"}]}
+        return {"content": f"It is {results[-1]}"}
+
+    with ConversationStore(":memory:") as store:
+
+        def slow(arguments: Mapping[str, Any]) -> Outcome:
+            Runtime(store, lambda _: {"content": "Wait."}, {}).ask(CID, "And mine?")
+            return Outcome("depot", ({"type": "link", "payload": {"n": 1}, **LOOK},))
+
+        done = Runtime(store, model, {"track": slow}).ask(CID, "Where?")
+        assert isinstance(done, Answer)
+        assert done.text == "It is depot"
+        assert len(done.artifacts) == 1
+        assert store.held(CID) == []
+
+
+def test_the_model_is_not_asked_where_another_spoke_between_the_look_and_the_list() -> None:
+    """Both ended the run: the look saw no answer, the list that was taken then had one."""
+
+    class Overtaken:
+        def __init__(self, store: ConversationStore) -> None:
+            self._store = store
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+        def sendable(self, conversation_id: str) -> Any:
+            Runtime(self._store, model, {}).go_on(conversation_id)
+            return self._store.sendable(conversation_id)
+
+    asked: list[int] = []
+
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        asked.append(len(messages))
+        return {"content": "In the depot."}
+
+    with ConversationStore(":memory:") as store:
+        slow = Runtime(cast("ConversationStore", Overtaken(store)), model, {})
+        assert slow.ask(CID, "Where?") == Answer("In the depot.", ())
+        assert asked == [1]
+        assert [entry.role for entry in store.entries(CID)] == ["user", "assistant"]
+
+
+def test_a_model_may_change_the_messages_that_it_is_given() -> None:
+    """As clients do that mark the last one for a provider's cache: the store's own list was changed."""
+
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        messages[-1]["content"] += " [cache here]"
+        return {"content": "Yes."}
+
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, model, {})
+        runtime.ask(CID, "Where?")
+        runtime.ask(CID, "And now?")
+        assert store.sendable(CID).messages[0]["content"] == "Where?"
+        assert store.verify().ok
+
+
+def test_an_answer_to_no_call_and_another_answer_are_refused() -> None:
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, parcels, Tools())
+        runtime.ask(CID, "Where is it?")
+        with pytest.raises(LookupError, match="has no call 'sent'"):
+            runtime.answer(CID, "sent", "yes")
+        done = runtime.answer(CID, "send", "yes")
+        version = store.version(CID)
+        assert runtime.answer(CID, "send", "yes") == done
+        with pytest.raises(LookupError, match="was answered before"):
+            runtime.answer(CID, "send", "no")
+        assert store.version(CID) == version
+
+
 def test_it_runs_at_a_prompt_in_a_process_a_step(tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         program, store = ROOT / "examples" / "runtime.py", tmp_path / "chat.db"
@@ -188,3 +289,10 @@ def test_it_runs_at_a_prompt_in_a_process_a_step(tmp_path: Path) -> None:
     assert run("Where is it?").startswith("Paused(call_id='send'")
     assert run("--go-on").startswith("Paused(call_id='send'")
     assert run("--answer", "yes") == run("--go-on")
+
+
+@pytest.mark.parametrize("asked", [["--go-on"], ["--answer", "yes"]])
+def test_at_a_prompt_where_nothing_was_asked_it_says_so(tmp_path: Path, asked: list[str]) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "runtime.py"), str(tmp_path / "chat.db"), *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "there is no conversation 'parcels'\n")

@@ -43,7 +43,8 @@ def records(
     if as_json:
         print_json_list(found)
         return
-    list_found(found, lambda screen, one: _list(screen, one, full), "no such record")
+    none = "no records" if kind is None and key is None else "no such record"
+    list_found(found, lambda screen, one: _list(screen, one, full), none)
 
 
 def _list(screen: Screen, one: KeptRecord, full: bool) -> None:
