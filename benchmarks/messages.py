@@ -72,8 +72,14 @@ def stream(conversation: int = 0) -> Iterator[Message]:
         yield {"role": "assistant", "content": _text(chance, 200, 900)}
 
 
+_told: dict[int, tuple[list[Message], Iterator[Message]]] = {}
+
+
 def messages(number: int, conversation: int = 0) -> list[Message]:
-    return list(islice(stream(conversation), number))
+    """The first so many, made once; they are to be left as they are."""
+    known, coming = _told.setdefault(conversation, ([], stream(conversation)))
+    known.extend(islice(coming, max(number - len(known), 0)))
+    return known[:number]
 
 
 def _call(chance: random.Random, call_id: str) -> dict[str, Any]:

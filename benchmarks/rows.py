@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from benchmarks.contenders import (
 )
 from benchmarks.floor import floor
 from benchmarks.measure import Files, Line, Samples, Scale, interleaved
-from benchmarks.messages import messages, stream
+from benchmarks.messages import messages
 from benchmarks.peers import AgentsSession, Peer
 
 Kind = type[Contender]
@@ -110,7 +109,7 @@ def normal(bench: Bench) -> Iterator[Line]:
 
 def _steps(bench: Bench, kinds: list[Kind], length: int, durability: Durability) -> dict[str, Samples]:
     steps = bench.scale.steps_at(length)
-    coming = list(islice(stream(), length, length + 1 + steps))
+    coming = messages(length + 1 + steps)[length:]
 
     def one(kind: Kind, template: Path, _: int) -> float:
         path = bench.files.copy(template)
