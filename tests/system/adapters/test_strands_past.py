@@ -48,7 +48,7 @@ def called(store: ConversationStore, *ids: str) -> None:
 
 
 def message(store: ConversationStore, number: int, role: str, content: list[Any]) -> None:
-    one = SessionMessage({"role": role, "content": content}, number)  # type: ignore[typeddict-item]
+    one = SessionMessage({"role": role, "content": content}, number)
     TurnledgerRepository(store).create_message(SESSION, AGENT, one)
 
 
