@@ -1,5 +1,6 @@
 """Results that come past Google ADK: each is sent once, behind its call, in the order of the calls."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import permutations
@@ -24,6 +25,7 @@ from tests.system.adapters.google_adk_shop import (  # noqa: E402
     APP,
     SESSION,
     USER,
+    Gate,
     Shop,
     answers,
     calls,
@@ -176,6 +178,23 @@ def test_a_late_result_of_a_process_that_died_behind_it_is_sent_by_the_next(data
             shop.runner.session_service = shop.sessions = TurnledgerSessionService(shop.sessions.store)
             assert (await shop.session()).events[-1] == late  # ADK goes on there
             assert await sent(shop) == ["late", PLACEHOLDER]
+
+    run(main())
+
+
+def test_a_result_that_the_core_is_given_while_the_tool_runs_is_sent_by_that_run(database: Path) -> None:
+    async def main() -> None:
+        gate = Gate()
+        async with Shop(OURS, database, calls("gate"), says("Open"), tools=[gate.gate]) as shop:
+            asked = asyncio.create_task(shop.ask("Open the gate"))
+            await gate.reached.wait()
+            [call] = [c for e in (await shop.session()).events for c in e.get_function_calls()]
+            await given(shop, call.id, "by core")
+            gate.opened.set()
+            await asked
+            [response] = [p.function_response for c in shop.last_sent for p in c.parts if p.function_response]
+            assert response.response == {"result": "by core"}
+            assert await sent(shop) == ["by core"]
 
     run(main())
 
