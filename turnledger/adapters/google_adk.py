@@ -2,10 +2,10 @@
 
 `TurnledgerSessionService` keeps each session as one conversation: ADK's events verbatim, as records, and in
 the same transaction the messages that they are, so that `sendable` and `verify` know them. Calls that a crash
-or a cancel left open are healed when the user goes on (MEM-3), and the session's next reading has the
-placeholder where it belongs. Events of several writers stand in the order in which they came: no session is
-ever stale. State of an app or a user has a conversation of its own. What was read of a session is kept, so
-that a step costs what is new.
+or a cancel left open are healed when the user goes on (MEM-3): the session's next reading has the placeholder
+where it belongs, and in its place the real result, also one that the core is given. Events of several writers
+stand in the order in which they came: no session is ever stale. State of an app or a user has a conversation
+of its own. What was read of a session is kept, so that a step costs what is new.
 
 Artifacts that an agent saves in a run are held from the event that names them, and delivered on the run's
 last answer (RT-TOOL-7): see `wire` and `held`.
@@ -28,10 +28,11 @@ from turnledger.adapters.extras import extra
 from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_artifacts import TurnledgerArtifactService
 from turnledger.adapters.google_adk_events import (
+    answer_of,
     artifact_references,
     as_kept,
     messages_of,
-    with_healed,
+    with_answers,
     with_own_ids,
     without_temporary,
 )
@@ -161,19 +162,22 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
             if story.session is None:
                 raise SessionNotFoundError(f"Session {session.id} not found.")
             is_known = event.id in story.places
+            if is_known and (story.answers.given or story.answers.healed):
+                version, healed = story.version, False  # as it is read, it may have less than it was given
+                break
             with_own_ids(event, story.declared)
             try:
                 version, healed = await self._record(conversation, event, story)
                 break
             except VersionConflict:
                 continue  # decided on less than is there now
-        await self._story(conversation, now=version)
+        story = await self._story(conversation, now=version)
         if is_known and any(known.id == event.id for known in session.events):
             return event
         await super().append_event(session=session, event=event)
         session.last_update_time = event.timestamp
-        if healed:
-            session.events[:] = with_healed(session.events, await self.store.entries(conversation))
+        if healed or any(story.answers.came_past(one.id) for one in event.get_function_responses()):
+            session.events[:] = await self._answered(conversation, story, session.events)
         return event
 
     async def _record(self, conversation: str, event: Event, story: Story) -> tuple[int, bool]:
@@ -230,11 +234,28 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
         newest, since = config.num_recent_events, config.after_timestamp
         after = story.behind(newest, since)
         events = [Event.model_validate(value) for value in await self._kept(conversation, after, story)]
-        if any(call.id in story.healed for event in events for call in event.get_function_calls()):
-            events = with_healed(events, await self.store.entries(conversation))
+        events = await self._answered(conversation, story, events)
         if newest is not None:
             events = events[-newest:] if newest else []
         return events if since is None else [event for event in events if event.timestamp >= since]
+
+    async def _answered(self, conversation: str, story: Story, events: list[Event]) -> list[Event]:
+        """The events, with what the log has of turns that were answered past ADK, if only in part."""
+        turns = [event.get_function_calls() for event in events]
+        past = [turn for turn in turns if any(story.answers.came_past(call.id) for call in turn)]
+        versions = story.answers.versions
+        asked = {
+            call.id: (versions[call.id], call.name) for turn in past for call in turn if call.id in versions
+        }
+        if not asked:
+            return events
+        places = {version for version, _ in asked.values()}
+        read = self.store.events(conversation, after=min(places) - 1, to=max(places))
+        found = {event.version: event async for event in read if event.version in places}
+        answers = {
+            call_id: answer_of(found[version], call_id, name) for call_id, (version, name) in asked.items()
+        }
+        return with_answers(events, answers)
 
     async def _kept(self, conversation: str, after: int, story: Story) -> list[Any]:
         """The events behind a version as they were kept: all by what they are, some by where they are."""

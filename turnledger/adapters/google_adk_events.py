@@ -2,16 +2,19 @@
 
 Pure. What ADK says to itself (its requests for a confirmation or a credential) is no message; a response
 that another is to follow (a long-running tool's first, a tool's that waits for a confirmation) is a stand-in,
-which the real one replaces (MEM-10). What the store healed (MEM-3) comes back as an event behind its call.
+which the real one replaces (MEM-10). What the store healed (MEM-3), or the core answered, comes back as an
+event behind its turn.
 """
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from turnledger.adapters.answers import Answer, answer_in
 from turnledger.adapters.extras import extra
+from turnledger.domain.events import RecordKept
 from turnledger.importing import read_messages
-from turnledger.projections.buffer import Entry
+from turnledger.projections.providers import gemini
 
 with extra("google-adk"):
     from google.adk.events.event import Event
@@ -84,38 +87,61 @@ def with_own_ids(event: Event, declared: Mapping[str, str]) -> None:
         here.add(call.id)
 
 
-def with_healed(events: Iterable[Event], entries: Iterable[Entry]) -> list[Event]:
-    """The events, and right behind each call that the store healed, its placeholder as an event."""
-    texts = {
-        entry.metadata["tool_call_id"]: str(entry.content)
-        for entry in entries
-        if entry.role == "tool" and entry.metadata.get("healed")
-    }
-    given = list(events)
-    answered = {response.id for event in given for response in event.get_function_responses()}
+def answer_of(event: Answer | RecordKept, call_id: str, name: str) -> types.Part:
+    """The response to a call that an event of the log has: one of ADK's as it was, another in its words."""
+    if isinstance(event, RecordKept):
+        parts = event.record["content"]["parts"]
+        part = next(p for p in parts if p.get("function_response", {}).get("id") == call_id)
+        return types.Part.model_validate_json(json.dumps(part))
+    part = types.Part.model_validate_json(json.dumps(answer_in(gemini, event)))
+    part.function_response.id, part.function_response.name = call_id, name
+    return part
+
+
+def with_answers(events: Iterable[Event], answers: Mapping[str, types.Part]) -> list[Event]:
+    """The events, and right behind each turn that has answers these as an event, in the order of its calls.
+
+    ADK sends a turn's results in the order of their events, and mostly without ids: what other events answer
+    of these calls leaves them, or would go before. The last event keeps its place, since ADK goes on there,
+    and so does what ADK looks for, the user's answer to a long-running call; both say what the answer is.
+    """
+    known = list(events)
+    made = {_made_id(event) for event in known if event.get_function_calls()}
+    given = [event for event in known if event.id not in made]
+    staying = {call_id for event in given for call_id in event.long_running_tool_ids or ()}
     found: list[Event] = []
     for event in given:
-        found.append(event)
-        open_calls = [
-            call for call in event.get_function_calls() if call.id in texts and call.id not in answered
-        ]
-        if open_calls:
-            found.append(_healing(event, open_calls, texts))
+        stays = set(answers) if event is given[-1] else staying
+        found.append(_without_copies(event, answers, stays))
+        parts = [answers[call.id] for call in event.get_function_calls() if call.id in answers]
+        if parts:
+            found.append(_answering(event, parts))
     return found
 
 
-def _healing(event: Event, calls: list[Any], texts: Mapping[str, str]) -> Event:
-    """The same event each time, so that it is known again."""
-    parts = [
-        types.Part(
-            function_response=types.FunctionResponse(
-                id=call.id, name=call.name, response={"result": texts[call.id]}
-            )
-        )
-        for call in calls
+def _without_copies(event: Event, answers: Mapping[str, types.Part], stays: Collection[str]) -> Event:
+    if not any(response.id in answers for response in event.get_function_responses()):
+        return event
+    left = [
+        answers.get(_answered(part), part)
+        for part in event.content.parts
+        if _answered(part) in stays or _answered(part) not in answers
     ]
+    return event.model_copy(update={"content": types.Content(role=event.content.role, parts=left)})
+
+
+def _answered(part: types.Part) -> str:
+    return (part.function_response and part.function_response.id) or ""
+
+
+def _made_id(event: Event) -> str:
+    return f"{event.id}/healed"
+
+
+def _answering(event: Event, parts: list[types.Part]) -> Event:
+    """The same event each time, so that it is known again."""
     return Event(
-        id=f"{event.id}/healed",
+        id=_made_id(event),
         invocation_id=event.invocation_id,
         author=event.author,
         branch=event.branch,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from turnledger.adapters.answers import Answers
 from turnledger.adapters.extras import extra
 from turnledger.adapters.naming import as_id
 from turnledger.domain.events import (
-    CallHealed,
     ConversationCleared,
     DomainEvent,
     PlaceholderReplaced,
@@ -64,7 +64,7 @@ class Story:
     declared: dict[str, str] = field(default_factory=dict)
     """Of each call, by its id, the event that made it."""
     long_running: set[str] = field(default_factory=set)
-    healed: set[str] = field(default_factory=set)
+    answers: Answers = field(default_factory=Answers)
     replaced: dict[int, int] = field(default_factory=dict)
     """Of each entry that was a placeholder the version that brought its result."""
     scoped: list[Scoped] = field(default_factory=list)
@@ -74,10 +74,8 @@ class Story:
         """The story with one more event."""
         if isinstance(event, ConversationCleared):
             return Story(event.version)
-        if isinstance(event, CallHealed):
-            self.healed.add(event.call_id)
-        elif isinstance(event, PlaceholderReplaced):
-            self.healed.discard(event.call_id)
+        self.answers.told(event)
+        if isinstance(event, PlaceholderReplaced):
             self.replaced[event.entry] = event.version
         elif isinstance(event, RecordKept) and event.kind == SESSION:
             self.session, self.moment = event.record, event.record["last_update_time"]
@@ -102,9 +100,12 @@ class Story:
         self.turns.append(run_of(value.get("invocation_id", ""), value["id"]))
         self.begun.setdefault(value.get("invocation_id", ""), place)
         self.declared |= {
-            call_id: value["id"] for call_id in _calls_in(value) if call_id not in self.declared
+            call_id: value["id"]
+            for call_id in _ids_in(value, "function_call")
+            if call_id not in self.declared
         }
         self.long_running.update(value.get("long_running_tool_ids", ()))
+        self.answers.said(_ids_in(value, "function_response"), event)
         self._change(event, actions.get("state_delta", {}))
         first = self.begun.get(actions.get("rewind_before_invocation_id") or "", place)
         if actions.get("rewind_before_invocation_id") and first < place:
@@ -132,7 +133,7 @@ def run_of(invocation_id: str, event_id: str) -> str:
     return as_id(invocation_id if invocation_id.strip() else event_id)
 
 
-def _calls_in(value: Mapping[str, Any]) -> Iterator[str]:
+def _ids_in(value: Mapping[str, Any], kind: str) -> Iterator[str]:
     for part in value.get("content", {}).get("parts", ()):
-        if call_id := part.get("function_call", {}).get("id"):
+        if call_id := part.get(kind, {}).get("id"):
             yield call_id

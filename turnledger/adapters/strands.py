@@ -2,16 +2,17 @@
 
 `TurnledgerRepository` keeps each agent of a session as one conversation: its messages as Strands has them, as
 records, and in the same transaction the messages that they are. What an agent is restored with is whole: a
-result stands right behind its call, the real one rather than one that Strands put in its place, and an id
-that the model used again is one of its own. Two workers never write over each other's messages. Artifacts
-that a tool holds under the execution `EXECUTION` are delivered with the next answer.
+result stands right behind its call, the real one rather than one that Strands put in its place, also one that
+the core is given, and an id that the model used again is one of its own. Two workers never write over each
+other's messages. Artifacts that a tool holds under the execution `EXECUTION` are delivered with the next
+answer.
 
     manager = RepositorySessionManager("t1", TurnledgerRepository("chats.db"))
     agent = Agent(model=model, session_manager=manager)
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from itertools import takewhile
@@ -24,10 +25,12 @@ from turnledger.adapters.strands_messages import (
     answers_of,
     as_entries,
     made,
+    result_of,
     results_in,
     session_message,
     with_answers,
     with_own_ids,
+    with_results,
 )
 from turnledger.adapters.strands_story import (
     AGENT,
@@ -45,7 +48,6 @@ from turnledger.domain.errors import (
     StoreUnwritable,
     VersionConflict,
 )
-from turnledger.domain.events import RecordKept
 from turnledger.domain.records import Record
 from turnledger.store import ConversationStore
 
@@ -119,12 +121,16 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
         """Appends the message, in one transaction; the same one again, nothing.
 
         Its number is the next that is free where another worker took the one that it has; a call whose id was
-        used before gets one of its own. Both are changed in what is given, which Strands goes on with.
+        used before gets one of its own; a stand-in says what the core was given meanwhile. All are changed in
+        what is given, which Strands goes on with.
         """
         conversation = conversation_of(session_id, agent_id)
         while True:
             story = self._story(conversation)
-            if self._is_there(conversation, story, session_message):
+            answered = {result["toolUseId"] for result in results_in(session_message.message)}
+            results = self._answered(conversation, story, answered)
+            with_results(session_message.message, results)
+            if self._is_there(conversation, story, session_message, results):
                 return
             while session_message.message_id in story.shapes:
                 session_message.message_id += 1
@@ -169,6 +175,8 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
             call_id: next(r for r in results_in(given[s.number].to_message()) if r["toolUseId"] == call_id)
             for call_id, s in answering.items()
         }
+        asked = {call_id for place in places for call_id in place.answers}
+        results |= self._answered(conversation, story, asked)
         return [_restored(place, given, results) for place in places]
 
     def create_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
@@ -217,19 +225,30 @@ class TurnledgerRepository(SessionRepository):  # type: ignore[misc]
     def _given(self, conversation: str, shapes: Iterable[Shape]) -> dict[int, SessionMessage]:
         """Messages by their number, whole."""
         asked = {shape.version: shape.number for shape in shapes}
-        found = self.store.events(conversation, after=min(asked) - 1, to=max(asked)) if asked else ()
-        return {
-            asked[event.version]: session_message(event.record)
-            for event in found
-            if isinstance(event, RecordKept) and event.version in asked
-        }
+        found = self._at(conversation, asked)
+        return {asked[event.version]: session_message(event.record) for event in found}
 
-    def _is_there(self, conversation: str, story: Story, message: SessionMessage) -> bool:
-        """Whether this very message is kept under its number."""
+    def _answered(self, conversation: str, story: Story, calls: Collection[str]) -> dict[str, Any]:
+        """Of those calls that the core was given a result of it."""
+        asked = [story.answers.versions[call_id] for call_id in story.answers.given.intersection(calls)]
+        found = map(result_of, self._at(conversation, asked))
+        return {result["toolUseId"]: result for result in found}
+
+    def _at(self, conversation: str, versions: Collection[int]) -> Iterator[Any]:
+        """The events of these versions."""
+        if versions:
+            found = self.store.events(conversation, after=min(versions) - 1, to=max(versions))
+            yield from (event for event in found if event.version in versions)
+
+    def _is_there(
+        self, conversation: str, story: Story, message: SessionMessage, results: Mapping[str, Any]
+    ) -> bool:
+        """Whether this very message is kept under its number, but for stand-ins that have results now."""
         shape = story.shapes.get(message.message_id)
         if shape is None:
             return False
         there = self._given(conversation, [shape])[message.message_id]
+        with_results(there.message, results)
         return bool(encode_bytes_values(there.message) == encode_bytes_values(message.message))
 
     def _append(self, conversation: str, message: SessionMessage, version: int) -> None:

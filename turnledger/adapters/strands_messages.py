@@ -8,8 +8,10 @@ from dataclasses import fields, replace
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+from turnledger.adapters.answers import Answer, answer_in, answered_by
 from turnledger.adapters.extras import extra
 from turnledger.importing import read_messages
+from turnledger.projections.providers import bedrock_converse
 
 with extra("strands"):
     from strands.tools._tool_helpers import generate_missing_tool_result_content
@@ -58,6 +60,19 @@ def with_own_ids(message: SessionMessage, known: Collection[str]) -> None:
         here.add(use["toolUseId"])
 
 
+def result_of(event: Answer) -> dict[str, Any]:
+    """The result that the core was given, as Strands has one."""
+    given = answer_in(bedrock_converse, event)["toolResult"]
+    return {"status": "success", **given, "toolUseId": answered_by(event)}
+
+
+def with_results(message: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+    """Puts these in the place of stand-ins, in the message that Strands goes on with."""
+    for result in results_in(message):
+        if is_stand_in(result) and result["toolUseId"] in results:
+            result.update(results[result["toolUseId"]])
+
+
 def answers_of(ids: Iterable[str], results: Mapping[str, Any]) -> list[Any]:
     """A block for each call, in their order: its result, or a stand-in."""
     return [
@@ -75,8 +90,12 @@ def made(answers: list[Any], number: int) -> SessionMessage:
 
 
 def with_answers(message: SessionMessage, answers: list[Any]) -> SessionMessage:
-    """The message with these results before what else it has; itself, where it is the same."""
+    """The message with these results before what else it has; in its own order, where it has the same."""
     given = message.to_message()
+    own = [result["toolUseId"] for result in results_in(given)]
+    named = {answer["toolResult"]["toolUseId"]: answer for answer in answers}
+    if sorted(own) == sorted(named):
+        answers = [named[call_id] for call_id in own]
     content = [*answers, *(block for block in given["content"] if "toolResult" not in block)]
     if given["content"] == content:
         return message

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from turnledger.adapters.answers import Answers
 from turnledger.adapters.strands_messages import is_stand_in, results_in, uses_in
-from turnledger.domain.events import ConversationCleared, DomainEvent, RecordKept
+from turnledger.domain.events import ConversationCleared, DomainEvent, MessageAppended, RecordKept
 
 SESSION, AGENT, MULTI_AGENT = "strands.session", "strands.agent", "strands.multi-agent"
 MESSAGE, REDACTED = "strands.message", "strands.redacted"
@@ -49,6 +50,7 @@ class Story:
     """States of several agents together, by their id."""
     shapes: dict[int, Shape] = field(default_factory=dict)
     declared: set[str] = field(default_factory=set)
+    answers: Answers = field(default_factory=Answers)
     redacted: list[tuple[int, int]] = field(default_factory=list)
     """Numbers of messages, and the versions that redacted them, where what follows may not be done."""
 
@@ -57,11 +59,21 @@ class Story:
         if isinstance(event, ConversationCleared):
             return Story(event.version)
         self.version = event.version
+        if not self._is_redacted(event):
+            self.answers.told(event)
         if isinstance(event, RecordKept):
-            self._keep(event.kind, event.record, event.version)
+            self._keep(event.kind, event.record, event)
         return self
 
-    def _keep(self, kind: str, value: Any, version: int) -> None:
+    def _is_redacted(self, event: DomainEvent) -> bool:
+        """Whether an event has a result of a message that came before, put in its place."""
+        turn = event.turn_id or ""
+        shape = self.shapes.get(int(turn)) if turn.isdecimal() else None
+        if shape is None or not isinstance(event, MessageAppended):
+            return False
+        return event.metadata.get("tool_call_id") in dict(shape.results)
+
+    def _keep(self, kind: str, value: Any, event: RecordKept) -> None:
         if kind == SESSION:
             self.session = value
         elif kind == AGENT:
@@ -69,11 +81,12 @@ class Story:
         elif kind == MULTI_AGENT:
             self.agents[value["id"]] = value["state"]
         elif kind in (MESSAGE, REDACTED):
-            shape = _shape(value, version)
+            shape = _shape(value, event.version)
             self.shapes[shape.number] = shape
+            self.answers.said(dict(shape.results), event)
             self.declared.update(use["toolUseId"] for use in uses_in(value["message"]))
             if kind == REDACTED:
-                self.redacted.append((shape.number, version))
+                self.redacted.append((shape.number, event.version))
 
     def repaired(self) -> list[Place]:
         """The messages, in order; the newest is left open where it calls: Strands goes on there."""

@@ -39,7 +39,7 @@ class Scene:
 
     async def play(self) -> None:
         for _ in range(self.random.randint(2, 6)):
-            steps = self.asked, self.cancelled, self.late, self.again, self.at_once, self.redacted
+            steps = self.asked, self.cancelled, self.late, self.given, self.again, self.at_once, self.redacted
             step = self.random.choice([self.asked, *steps])
             self.told.append(step.__name__)
             await step()
@@ -65,7 +65,7 @@ class Scene:
         async with Desk(OURS, self.folder, calls("gate"), says("Open"), tools=[gate.tool]) as first:
             asked = asyncio.ensure_future(first.ask("Open the gate"))
             await gate.reached.wait()
-            await self.random.choice([self.asked, self.cancelled, self.late])()
+            await self.random.choice([self.asked, self.cancelled, self.late, self.given])()
             gate.opened.set()
             await asked
 
@@ -77,6 +77,14 @@ class Scene:
                 name = self.random.choice(made)["toolUseId"]
                 block = {"toolUseId": name, "status": "success", "content": [{"text": "depot"}]}
                 await desk.ask([{"toolResult": block}])
+
+    async def given(self) -> None:
+        """A result comes to the core, as by a webhook."""
+        async with Desk(OURS, self.folder) as desk:
+            made = [b["toolUse"] for m in desk.agent.messages for b in m["content"] if "toolUse" in b]
+            if made and desk.store is not None:
+                name = self.random.choice(made)["toolUseId"]
+                desk.store.append(CID, {"role": "tool", "tool_call_id": name, "content": f"of {name}"})
 
     async def again(self) -> None:
         async with Desk(OURS, self.folder) as desk:
@@ -98,6 +106,22 @@ class Scene:
             manager.redact_latest_message(message, desk.agent)
 
 
+async def results(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Of each call its result, in what an agent is restored with and in what is sendable; no stand-ins."""
+    async with Desk(OURS, folder) as desk:
+        assert desk.store is not None
+        blocks = [b["toolResult"] for m in desk.agent.messages for b in m["content"] if "toolResult" in b]
+        sendable = [m for m in desk.store.sendable(CID).messages if m["role"] == "tool"]
+        restored = {r["toolUseId"]: r["content"][0]["text"] for r in blocks}
+        assert len(restored) == len(blocks)
+        sent = {m["tool_call_id"]: m["content"] for m in sendable}
+        return _real(restored), _real(sent)
+
+
+def _real(given: dict[str, str]) -> dict[str, str]:
+    return {call_id: text for call_id, text in given.items() if "interrupted" not in text}
+
+
 @pytest.mark.parametrize("seed", range(int(os.environ.get("SCENES", "12"))))
 def test_whatever_happens_the_next_request_is_sound(seed: int, tmp_path: Path) -> None:
     async def main() -> None:
@@ -105,6 +129,8 @@ def test_whatever_happens_the_next_request_is_sound(seed: int, tmp_path: Path) -
         await scene.play()
         request = await next_request(OURS, tmp_path)
         assert not request.startswith("refused"), (request, scene.told)
+        restored, sendable = await results(tmp_path)
+        assert restored == sendable, scene.told
 
     run(main())
     check_log(tmp_path / "desk.db", CID, "bedrock-converse", bedrock_converse.why_not)
