@@ -2,11 +2,13 @@
 
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from benchmarks import peers, profile, report
+from benchmarks.children import Children
 from benchmarks.measure import FULL, QUICK, TINY, Files, Line
 from benchmarks.rows import ROWS, Bench
 
@@ -43,13 +45,16 @@ def main(
 ) -> None:
     console = report.console()
     missing: list[str] = []
-    with tempfile.TemporaryDirectory(dir=folder, prefix="benchmarks-") as made:
+    with tempfile.TemporaryDirectory(dir=folder, prefix="benchmarks-") as made, ExitStack() as leaving:
         where = report.environment(Path(made))
         report.say(console, where)
         if profiled:
             profile.show(console, Path(made))
             return
-        bench = Bench(SCALES[scale], Files(Path(made)), [] if no_peers else peers.installed(missing.append))
+        children = Children()
+        leaving.callback(children.close)
+        found_peers = [] if no_peers else peers.installed(missing.append)
+        bench = Bench(SCALES[scale], Files(Path(made)), found_peers, children)
         for name in missing:
             console.print(f"[yellow]{name}[/]", highlight=False)
         lines: list[Line] = []

@@ -1,4 +1,4 @@
-"""Work measured inside a new process: `python -m benchmarks.child`, one JSON request on standard input.
+"""Work measured inside a new process: `python -m benchmarks.child`, one line of JSON on standard input.
 
 The interpreter, the imports and an event loop are there before the clock starts; connections, caches and
 statements are not. The operating system's cache of the file is warm for all.
@@ -8,7 +8,6 @@ import gc
 import json
 import os
 import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,50 +17,6 @@ from benchmarks import peers
 from benchmarks.contenders import Contender, Raw, Turnledger, TurnledgerShared
 from benchmarks.messages import messages
 from turnledger import ConversationStore
-
-ROOT = Path(__file__).parents[1]
-
-
-def asked(request: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
-    """The answer of a new process; None where it took longer than `timeout_s`."""
-    process = started(request)
-    try:
-        out, err = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None
-    return answer(process, out, err)
-
-
-def started(request: dict[str, Any]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "benchmarks.child", json.dumps(request)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def waited_for(process: subprocess.Popen[str]) -> None:
-    """Waits until a process says that it is ready."""
-    if process.stdout is not None:
-        process.stdout.readline()
-
-
-def told_to_go(process: subprocess.Popen[str]) -> None:
-    if process.stdin is not None:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-
-
-def answer(process: subprocess.Popen[str], out: str, err: str) -> dict[str, Any]:
-    if process.returncode:
-        raise RuntimeError(f"a process of the benchmark failed:\n{err}")
-    found: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return found
 
 
 def _contender(name: str) -> type[Contender]:
@@ -141,9 +96,7 @@ def race(request: dict[str, Any]) -> dict[str, Any]:
     acknowledged: list[str] = []
     refused: list[str] = []
     errors: dict[str, int] = {}
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
+    _wait()
     until = time.monotonic() + request["s"]
     number = 0
     while time.monotonic() < until:
@@ -189,7 +142,14 @@ def rss_bytes() -> int:
 WORK = {work.__name__: work for work in (read, read_first, read_at, verify, serve, race, contents)}
 
 
+def _wait() -> str:
+    """Says that all is ready, and waits to be told a line."""
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    return sys.stdin.readline()
+
+
 if __name__ == "__main__":
-    asked_for = json.loads(sys.argv[1])
-    gc.freeze()  # what is imported, as in `measure.collected`
+    gc.freeze()  # what is imported, as in `measure.interleaved`
+    asked_for = json.loads(_wait())
     sys.stdout.write(json.dumps(WORK[asked_for.pop("work")](asked_for)) + "\n")

@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
@@ -42,7 +41,7 @@ QUICK = Scale(
     steps={100: 8, 1_000: 4, 10_000: 2},
     fill_batch=20,
     slow_peers_to=100,
-    conversations=20,
+    conversations=10,
     calls_each=8,
     at_versions=1,
     audited=(500, 1_000),
@@ -156,25 +155,26 @@ class Line:
         }
 
 
-@contextmanager
-def collected() -> Iterator[None]:
-    """Collects what is garbage, and takes the rest, as every imported peer's modules, out of the collector's
-    way for a block: whoever is measured in it pays for objects of its own alone."""
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 def interleaved(
     rounds: int, work: Mapping[str, Callable[[int], float | None]], unit: str = "s"
 ) -> dict[str, Samples]:
     """Runs every piece of work once a round, each round in another order; one that returns None is left out.
 
-    Each gets the round's number. In this way what the machine does meanwhile falls on all alike.
+    Each gets the round's number. In this way what the machine does meanwhile falls on all alike. What there
+    is before, as every imported peer's modules, is out of the garbage collector's way meanwhile: whoever is
+    measured pays for objects of its own alone.
     """
+    gc.collect()
+    gc.freeze()
+    try:
+        return _interleaved(rounds, work, unit)
+    finally:
+        gc.unfreeze()
+
+
+def _interleaved(
+    rounds: int, work: Mapping[str, Callable[[int], float | None]], unit: str
+) -> dict[str, Samples]:
     taken: dict[str, list[float]] = {name: [] for name in work}
     names = list(work)
     given_up: set[str] = set()
@@ -183,8 +183,8 @@ def interleaved(
         for name in names[turn:] + names[:turn]:
             if name in given_up:
                 continue
-            with collected():
-                value = work[name](number)
+            gc.collect()
+            value = work[name](number)
             if value is None:
                 given_up.add(name)
             else:

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import child
 from benchmarks.chain import chain
+from benchmarks.children import Children, answer, tell, waited_for
 from benchmarks.contenders import (
     Contender,
     Durability,
@@ -39,11 +39,12 @@ LINEAR = 1.1
 
 @dataclass
 class Bench:
-    """One run: its scale, its files, the peers that are installed."""
+    """One run: its scale, its files, the peers that are installed, its processes."""
 
     scale: Scale
     files: Files
     peers: list[type[Peer]]
+    children: Children
 
     def template(self, kind: Kind, length: int) -> Path:
         """A file with one conversation "c" of `length` messages."""
@@ -61,7 +62,7 @@ class Bench:
         return peer.longest if peer is AgentsSession else min(peer.longest, self.scale.slow_peers_to)
 
     def child(self, **request: Any) -> dict[str, Any] | None:
-        return child.asked(request, self.scale.child_timeout_s)
+        return self.children.asked(request, self.scale.child_timeout_s)
 
 
 def warm(bench: Bench) -> Iterator[Line]:
@@ -358,15 +359,12 @@ def race(bench: Bench) -> Iterator[Line]:
 
 def _raced(bench: Bench, kind: Kind, path: Path) -> tuple[int, int, int, int, int]:
     request = {"work": "race", "contender": kind.name, "path": str(path), "s": bench.scale.race_s}
-    processes = [child.started(request | {"writer": writer}) for writer in range(2)]
+    processes = [bench.children.started(request | {"writer": writer}) for writer in range(2)]
     for process in processes:
-        child.waited_for(process)
+        waited_for(process)
     for process in processes:
-        child.told_to_go(process)
-    answers = []
-    for process in processes:
-        out, err = process.communicate(timeout=bench.scale.child_timeout_s)
-        answers.append(child.answer(process, out, err))
+        tell(process, "go")
+    answers = [answer(process, bench.scale.child_timeout_s) for process in processes]
     done = bench.child(work="contents", contender=kind.name, path=str(path))
     _expect(done is not None, "reading after the race took too long")
     text = "\n".join(done["contents"]) if done else ""
