@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from sqlite_utils import Database
-
 from turnledger.domain.errors import (
     InvalidArgument,
     NotAStore,
@@ -67,6 +65,8 @@ class ReadModelFile:
     """
 
     def __init__(self, path: Path | None, timeout_s: float = 5.0) -> None:
+        from sqlite_utils import Database  # noqa: PLC0415 - it brings numpy, where that is
+
         self.path = path
         self.place = str(path) if path else "the read models"
         self.is_read_only = path is not None and _may_only_be_read(path)

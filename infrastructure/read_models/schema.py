@@ -7,12 +7,13 @@ underscore are the follower's own.
 
 from collections.abc import Mapping
 from textwrap import dedent
-from typing import Any
-
-from sqlite_utils import Database
-from sqlite_utils.db import Table
+from typing import TYPE_CHECKING, Any
 
 from turnledger.infrastructure.read_models.views import VIEWS
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+    from sqlite_utils.db import Table
 
 APPLICATION_ID = 0x544C524D  # "TLRM", in the file's header
 FORMAT = 4
@@ -224,7 +225,7 @@ _PARTIAL_INDEXES = (
 SEARCHED: Mapping[str, list[str]] = {"entries": ["text", "called"], "events": ["text", "quote", "detail"]}
 
 
-def create(database: Database, made: str) -> None:
+def create(database: "Database", made: str) -> None:
     """Makes everything in an empty file, in the transaction that is open; it follows nothing yet."""
     for name, columns in TABLES.items():
         database.create_table(name, dict(columns), pk=KEYS[name], foreign_keys=_foreign_keys(name))
@@ -243,7 +244,7 @@ def create(database: Database, made: str) -> None:
     database.execute(f"PRAGMA application_id={APPLICATION_ID}")
 
 
-def drop(database: Database) -> None:
+def drop(database: "Database") -> None:
     """Takes all that is ours away again, in the transaction that is open; views that somebody added stay."""
     for view in VIEWS:
         database.execute(f"DROP VIEW IF EXISTS {view}")
@@ -260,7 +261,7 @@ def _foreign_keys(name: str) -> list[tuple[str, str, str]]:
     return [_OF_A_CONVERSATION, *_FOREIGN_KEYS.get(name, [])]
 
 
-def _table(database: Database, name: str) -> Table:
+def _table(database: "Database", name: str) -> "Table":
     return database.table(name)
 
 

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
-
-from sqlite_utils import Database
 
 from turnledger.domain.errors import InvalidArgument
 from turnledger.domain.identifiers import checked_optional_id
@@ -17,6 +15,9 @@ from turnledger.infrastructure.read_models.excerpts import LONG_CHARACTERS, High
 from turnledger.infrastructure.read_models.schema import ENTRY_STATES, SEARCHED
 from turnledger.infrastructure.read_models.times import utc
 from turnledger.infrastructure.reading import ConversationSummary
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 SNIPPET_WORDS = 24
 LIMIT_MAX = 2**62
@@ -83,13 +84,13 @@ class Search:
             if time is not None and time.tzinfo is None:
                 raise InvalidArgument(f"{name} must be an aware datetime")
 
-    def hits(self, database: Database) -> list[SearchHit]:
+    def hits(self, database: "Database") -> list[SearchHit]:
         """What is found, at most `limit`; excerpts are made of these alone."""
         with database.atomic():  # as of one moment
             found = (self._hit(database, key) for key in self._keys(database))
             return [hit for hit in found if hit is not None]
 
-    def _keys(self, database: Database) -> list[int]:
+    def _keys(self, database: "Database") -> list[int]:
         fts, key = f"{self.of}_fts", _KEYS[self.of]
         conditions = dict(self._conditions())
         where = "".join(f" AND {condition}" for condition in conditions)
@@ -101,7 +102,7 @@ class Search:
         )
         return [row[0] for row in found]
 
-    def _hit(self, database: Database, key: int) -> SearchHit | None:
+    def _hit(self, database: "Database", key: int) -> SearchHit | None:
         begin, end = uuid4().hex, uuid4().hex  # nothing that a text could hold already
         fts, columns = f"{self.of}_fts", [f"COALESCE(found.{name}, '')" for name in SEARCHED[self.of]]
         size = " + ".join(f"LENGTH({column})" for column in columns)
@@ -136,14 +137,14 @@ class Search:
             yield f"? IN (SELECT found.name UNION ALL {declared})", scrubbed(self.tool)
 
 
-def query_of(database: Database, words: str, *, beginnings: bool = False) -> str:
+def query_of(database: "Database", words: str, *, beginnings: bool = False) -> str:
     """Words as FTS5 takes them, whatever characters they hold; with `beginnings` each may go on."""
     quoted = _BEGINNING.sub('"*', database.quote_fts(scrubbed(words).replace("\0", " ")))
     return re.sub(r'"(?= |$)', '"*', quoted) if beginnings else quoted
 
 
 def conversations_saying(
-    database: Database, words: str, after: str | None, limit: int
+    database: "Database", words: str, after: str | None, limit: int
 ) -> list[ConversationSummary]:
     """Summaries of conversations whose id holds the words, or whose entries hold words that begin so."""
     if not any(character.isalnum() for character in words):

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlite_utils import Database
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
 
 TOOLS_MAX = 20
 
@@ -36,13 +38,13 @@ class Statistics:
     tools: tuple[Mapping[str, Any], ...]
 
 
-def statistics(database: Database) -> Statistics:
+def statistics(database: "Database") -> Statistics:
     """Counts everything, as of one moment."""
     with database.atomic():
         return _statistics(database)
 
 
-def _statistics(database: Database) -> Statistics:
+def _statistics(database: "Database") -> Statistics:
     one = database.conn.execute(
         "SELECT COUNT(*), COUNT(forked_from), COUNT(damaged), MIN(started_at), MAX(updated_at),"
         " COALESCE(SUM(heals > 0), 0), COALESCE(SUM(heals), 0) FROM conversations"
@@ -71,6 +73,6 @@ def _statistics(database: Database) -> Statistics:
     )
 
 
-def _by(database: Database, table: str, column: str) -> dict[str, int]:
+def _by(database: "Database", table: str, column: str) -> dict[str, int]:
     found = database.conn.execute(f"SELECT {column}, COUNT(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC, 1")
     return dict(found.fetchall())

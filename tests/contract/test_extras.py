@@ -36,3 +36,10 @@ def test_a_missing_package_is_told_with_the_command_that_installs_it(adapter: st
         [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=False, timeout=120
     )
     assert f"pip install 'turnledger[{extra}]'" in done.stdout, done.stderr
+
+
+def test_what_only_read_models_need_comes_with_them() -> None:
+    """It brings numpy where that is installed: a fifth of the time that `import turnledger` takes."""
+    script = "import sys, turnledger; print({'sqlite_utils', 'numpy'} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
