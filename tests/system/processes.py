@@ -85,7 +85,7 @@ def body(code: str, *arguments: object, unprivileged: bool = False) -> str:
         [
             sys.executable,
             "-c",
-            f"import sys\nfrom turnledger import *\n{prelude}{textwrap.dedent(code)}",
+            f"import sys\nimport sqlite_utils\nfrom turnledger import *\n{prelude}{textwrap.dedent(code)}",
             *map(str, arguments),
         ],
         capture_output=True,
