@@ -9,10 +9,12 @@ the locks are worth.
 """
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakValueDictionary
 from zlib import crc32
 
 from eventsourcing.persistence import Notification, StoredEvent
@@ -32,7 +34,6 @@ from turnledger.infrastructure.postgres_schema import look, make
 from turnledger.infrastructure.turnstile import Turnstile
 
 LOOKS_EVERY_S = 1.0
-TURNSTILES = 64  # writers of one process to one conversation queue here, and meet the others at the server
 
 
 class ConversationDatastore(PostgresDatastore):
@@ -44,7 +45,8 @@ class ConversationDatastore(PostgresDatastore):
         self.place = location.place
         self.pool: Pool = Pool(location)  # type: ignore[assignment]
         self._pid = os.getpid()
-        self._turnstiles = [Turnstile() for _ in range(TURNSTILES)]
+        self._turnstiles: WeakValueDictionary[str, Turnstile] = WeakValueDictionary()
+        self._turnstiles_lock = threading.RLock()  # a finaliser may call in the middle of a call
 
     def register_type_adapters(self) -> None:
         """None is needed: the functions of the server take plain arrays."""
@@ -58,10 +60,20 @@ class ConversationDatastore(PostgresDatastore):
         finally:
             loan.give_back()
 
+    def _turnstile(self, conversation_id: str) -> Turnstile:
+        """Where the writers of this process to one conversation queue; they meet the others at the server.
+
+        It is there while one has it.
+        """
+        with self._turnstiles_lock:
+            found = self._turnstiles.get(conversation_id)
+            if found is None:
+                found = self._turnstiles[conversation_id] = Turnstile()
+            return found
+
     @contextmanager
     def turn(self, deadline: Deadline, conversation_id: str) -> Iterator[Log]:
-        turnstile = self._turnstiles[hash(conversation_id) % TURNSTILES]
-        with turnstile.turn(deadline.left_s) as inside:
+        with self._turnstile(conversation_id).turn(deadline.left_s) as inside:
             if not inside:
                 raise busy(self.place, deadline.timeout_s)
             with self.reading(deadline) as log:
