@@ -14,10 +14,20 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
-from turnledger import ConversationStore, Entry, IdempotencyConflict, PlaceholderReplaced, VersionConflict
+from turnledger import (
+    ConversationStore,
+    Entry,
+    IdempotencyConflict,
+    InboxItem,
+    InvalidArgument,
+    InvalidMessage,
+    PlaceholderReplaced,
+    VersionConflict,
+)
 
 Message = dict[str, Any]
 Model = Callable[[list[Message]], Message]
@@ -77,14 +87,15 @@ class Runtime:
     def answer(self, conversation_id: str, call_id: str, text: str) -> Answer | Paused:
         """A human answers the question of a paused run, in whichever process, however much later."""
         run = self._run_of_call(conversation_id, call_id)
-        result = {"role": "tool", "tool_call_id": call_id, "content": text}
-        done = self.store.append(conversation_id, result, execution_id=run, turn_id=run)
-        if done.differing:
-            raise LookupError(f"call {call_id!r} was answered before, and otherwise: ask something new")
+        if not self._give(conversation_id, run, call_id, text):
+            entries = self.store.entries(conversation_id)
+            if text not in [e.content for e in entries if e.metadata.get("tool_call_id") == call_id]:
+                raise LookupError(f"call {call_id!r} was answered before, and otherwise: ask something new")
         return self._run(conversation_id, run)
 
     def go_on(self, conversation_id: str) -> Answer | Paused:
-        """After a crash: goes on where the log ends. Calls without a result are made again."""
+        """After a crash: goes on where the log ends. Calls without a result are made again, so a tool that
+        must not act twice asks its own system, by the call's id."""
         return self._run(conversation_id, self._newest_run(conversation_id))
 
     def _run(self, conversation_id: str, run: str) -> Answer | Paused:
@@ -93,13 +104,16 @@ class Runtime:
             entries = self.store.entries(conversation_id)
             if not entries:
                 raise LookupError("nothing was asked, or it was cleared: ask something")
-            if self._is_over(conversation_id, run, entries[-1]):
+            calls = self._open_calls(conversation_id, run, entries)
+            is_waiting = any(caller == run for caller, _ in calls)
+            if not is_waiting and self._is_over(conversation_id, run, entries[-1]):
                 artifacts = self.store.turn_artifacts(conversation_id, run)
                 return Answer(str(entries[-1].content), tuple(artifacts))
-            if calls := self._open_calls(conversation_id, entries):
-                paused = self._make(calls, conversation_id, run)
-                if paused:
-                    return paused
+            waiting = self._make(conversation_id, calls)
+            for caller, question in waiting:
+                if caller == run:  # another run's question does not stop this one
+                    return question
+            if len(waiting) < len(calls):
                 continue  # meanwhile somebody may have spoken: look again
             with suppress(VersionConflict, IdempotencyConflict):  # another process was first: look again
                 self._ask_model(conversation_id, run, version)
@@ -121,29 +135,51 @@ class Runtime:
         unless_spoken: dict[str, Any] = {"execution_id": run, "turn_id": run, "expected_version": version}
         self.store.record_request(conversation_id, **unless_spoken)
         turn = {**self.model(sendable.messages), "role": "assistant"}
-        once = {**unless_spoken, "idempotency_key": f"{run}/{version}"}
+        once = {**unless_spoken, "idempotency_key": f"{run}/step/{version}"}
         if turn.get("tool_calls"):
+            turn["tool_calls"] = [{"tool_call_id": uuid4().hex, **call} for call in turn["tool_calls"]]
             # under the key it comes once: an equal call of before is another one
             self.store.append(conversation_id, turn, reused_ids="distinct", **once)
         else:
             self.store.write_back(conversation_id, messages=turn, **once)
 
-    def _make(self, calls: list[Message], conversation_id: str, run: str) -> Paused | None:
-        """Makes every call that has no result yet, also behind one that must wait for a human."""
-        waiting: list[Paused] = []
-        for call in calls:
+    def _make(self, conversation_id: str, calls: list[tuple[str, Message]]) -> list[tuple[str, Paused]]:
+        """Makes every call that has no result yet, for its own run; the questions that wait for a human."""
+        waiting: list[tuple[str, Paused]] = []
+        for run, call in calls:
+            call_id = call["tool_call_id"]
             try:
                 outcome = self._made(call)
+                if outcome.artifacts:
+                    # once for each call: made again after a crash, what was held first stands
+                    key = f"{run}/hold/{sha256(call_id.encode()).hexdigest()}"
+                    with suppress(IdempotencyConflict):
+                        once: dict[str, Any] = {"turn_id": run, "idempotency_key": key}
+                        self.store.hold(conversation_id, run, outcome.artifacts, **once)
+                self._give(conversation_id, run, call_id, outcome.content)
             except NeedsAnswer as question:
-                waiting.append(Paused(call["tool_call_id"], str(question)))
-                continue
-            if outcome.artifacts:
-                with suppress(IdempotencyConflict):  # made again after a crash: what was held first stands
-                    key = f"{run}/{call['tool_call_id']}"
-                    self.store.hold(conversation_id, run, outcome.artifacts, turn_id=run, idempotency_key=key)
-            result = {"role": "tool", "tool_call_id": call["tool_call_id"], "content": outcome.content}
-            self.store.append(conversation_id, result, execution_id=run, turn_id=run)
-        return waiting[0] if waiting else None
+                waiting.append((run, Paused(call_id, str(question))))
+            except (InvalidArgument, InvalidMessage) as error:  # what the log cannot hold went wrong too
+                self._give(conversation_id, run, call_id, f"{type(error).__name__}: {error}")
+        return waiting
+
+    def _give(self, conversation_id: str, run: str, call_id: str, content: Any) -> bool:
+        """Gives this very call its result; False where it has one."""
+        result = {"role": "tool", "tool_call_id": call_id, "content": content}
+        while True:
+            version = self.store.version(conversation_id)
+            if all(item.id != call_id for item in self._waiting(conversation_id)):
+                return False
+            with suppress(VersionConflict):  # another process was first: look again
+                self.store.append(
+                    conversation_id, result, execution_id=run, turn_id=run, expected_version=version
+                )
+                return True
+
+    def _waiting(self, conversation_id: str) -> list[InboxItem]:
+        """Calls without a result, and such with a placeholder for one."""
+        items = self.store.open_calls(conversation_id)
+        return [item for item in items if item.kind in ("call", "placeholder")]
 
     def _made(self, call: Mapping[str, Any]) -> Outcome:
         """A tool's outcome; what goes wrong is told to the model, which knows best what to try next."""
@@ -151,18 +187,18 @@ class Runtime:
         try:
             arguments = json.loads(given) if isinstance(given, str) else given
             outcome = self.tools[call["name"]](arguments)
-            json.dumps(outcome.content)  # what the log cannot hold went wrong too
+            json.dumps(outcome.content)  # what is no outcome, or no JSON, went wrong too
             return outcome
         except NeedsAnswer:
             raise
         except Exception as error:
             return Outcome(f"{type(error).__name__}: {error}")
 
-    def _open_calls(self, conversation_id: str, entries: list[Entry]) -> list[Message]:
-        """The calls that nothing answers, in their order."""
-        waiting = {item.id for item in self.store.open_calls(conversation_id) if item.kind == "call"}
+    def _open_calls(self, conversation_id: str, run: str, entries: list[Entry]) -> list[tuple[str, Message]]:
+        """The calls that nothing answers, in order, each with its run: another client's with this one."""
+        waiting = {item.id for item in self._waiting(conversation_id) if item.kind == "call"}
         return [
-            call
+            (entry.execution_id or run, call)
             for entry in entries
             for call in entry.metadata.get("tool_calls", ())
             if call.get("tool_call_id") in waiting

@@ -31,6 +31,7 @@ from turnledger.domain.events import (
 )
 from turnledger.domain.identifiers import checked_context, checked_id, checked_optional_id, input_digest
 from turnledger.domain.messages import Message, as_messages, read_message
+from turnledger.domain.values import copied_json
 from turnledger.infrastructure.application import ConversationApplication
 
 log = logging.getLogger("turnledger")
@@ -226,7 +227,7 @@ def artifacts_of(events: Iterable[DomainEvent]) -> ArtifactsOf:
     delivered: list[str] = []
     for event in events:
         if isinstance(event, ArtifactsHeld):
-            held.extend(artifact.plain for artifact in event.held)
+            held.extend(copied_json(artifact.plain) for artifact in event.held)
         if isinstance(event, ArtifactsDelivered):
             delivered.extend(event.delivered)
         if isinstance(event, ArtifactsHeld | ArtifactsDelivered | ArtifactsPutBack):

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from examples.runtime import Answer, Outcome, Paused, Runtime, parcels, send_again
+from examples.runtime import Answer, NeedsAnswer, Outcome, Paused, Runtime, parcels, send_again
 from turnledger import ConversationStore, normalize
 
 ROOT = Path(__file__).parents[2]
@@ -278,6 +278,117 @@ def test_an_answer_to_no_call_and_another_answer_are_refused() -> None:
         with pytest.raises(LookupError, match="was answered before"):
             runtime.answer(CID, "send", "no")
         assert store.version(CID) == version
+
+
+def calling(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
+    call = {"tool_call_id": call_id, "name": name, "arguments": arguments}
+    return {"content": "", "tool_calls": [call]}
+
+
+def saying(*turns: dict[str, Any]) -> Callable[[list[dict[str, Any]]], dict[str, Any]]:
+    coming = iter(turns)
+    return lambda _: next(coming)
+
+
+def approve(arguments: Mapping[str, Any]) -> Outcome:
+    raise NeedsAnswer(f"Delete {arguments['file']}?")
+
+
+def receipt(arguments: Mapping[str, Any]) -> Outcome:
+    return Outcome("made", ({"type": "receipt", "payload": dict(arguments), "tool_call_id": "x"},))
+
+
+@pytest.mark.parametrize("again", ["yes", "no"])
+def test_a_second_answer_to_one_question_answers_no_other_that_has_its_id(again: str) -> None:
+    """The model used the id again for another file, which nobody had approved."""
+    with ConversationStore(":memory:") as store:
+        turns = calling("ok", "approve", file="A"), calling("ok", "approve", file="B")
+        runtime = Runtime(store, saying(*turns, {"content": "done"}), {"approve": approve})
+        runtime.ask(CID, "go")
+        asked = runtime.answer(CID, "ok", "no")
+        assert asked == Paused("ok-2", "Delete B?")
+        if again == "no":
+            assert runtime.answer(CID, "ok", again) == asked
+        else:
+            with pytest.raises(LookupError, match="answered before"):
+                runtime.answer(CID, "ok", again)
+        assert [item.id for item in store.open_calls(CID)] == ["ok-2"]
+
+
+@pytest.mark.parametrize("call_id", ["ask", "2", "step/2", "x" * 223, "line\nline", "c1"])
+def test_artifacts_of_a_call_are_delivered_whatever_its_id(call_id: str) -> None:
+    with ConversationStore(":memory:") as store:
+        turns = calling(call_id, "receipt"), {"content": "done"}
+        done = Runtime(store, saying(*turns), {"receipt": receipt}).ask(CID, "go")
+        assert isinstance(done, Answer)
+        assert len(done.artifacts) == 1
+
+
+def test_a_call_that_two_runs_make_at_once_delivers_once() -> None:
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        made = any(message["role"] == "tool" for message in messages)
+        return {"content": "Refunded."} if made else calling("pay", "refund")
+
+    with ConversationStore(":memory:") as store:
+        other = Runtime(store, model, {"refund": receipt})
+
+        def refund(arguments: Mapping[str, Any]) -> Outcome:
+            other._run(CID, "another-run")
+            return receipt(arguments)
+
+        Runtime(store, model, {"refund": refund}).ask(CID, "go")
+        assert sum(len(message.get("toolArtifacts", ())) for message in store.wire(CID)) == 1
+        assert store.held(CID) == []
+        assert store.verify().ok
+
+
+def test_a_run_that_is_answered_is_not_stopped_by_another_s_question() -> None:
+    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+        if any(message["role"] == "assistant" for message in messages[last:]):
+            return {"content": "done"}
+        file = messages[last]["content"]
+        calls = [calling(f"r{file}", "receipt", file=file), calling(f"a{file}", "approve", file=file)]
+        return {"content": "", "tool_calls": [turn["tool_calls"][0] for turn in calls]}
+
+    with ConversationStore(":memory:") as store:
+        runtime = Runtime(store, model, {"receipt": receipt, "approve": approve})
+        assert runtime.ask(CID, "A") == Paused("aA", "Delete A?")
+        assert runtime.ask(CID, "B") == Paused("aB", "Delete B?")
+        for file in ("A", "B"):
+            done = runtime.answer(CID, f"a{file}", "yes")
+            assert isinstance(done, Answer)
+            assert [artifact["payload"] for artifact in done.artifacts] == [{"file": file}]
+        assert store.held(CID) == []
+        assert normalize(store.buffer(CID)).dropped == 0
+        assert store.verify().ok
+
+
+DEEP: list[Any] = []
+for _ in range(150):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Outcome(DEEP), Outcome({1: 1, "1": 2}), Outcome("r", {"type": "t"}), Outcome("r", 5)],  # type: ignore[arg-type]
+    ids=["deep", "two keys that read the same", "a map", "a number"],
+)
+def test_an_outcome_that_the_log_refuses_is_told_to_the_model(outcome: Outcome) -> None:
+    with ConversationStore(":memory:") as store:
+        turns = calling("c1", "odd"), {"content": "end"}
+        done = Runtime(store, saying(*turns), {"odd": lambda _: outcome}).ask(CID, "go")
+        assert done == Answer("end", ())
+        assert "Invalid" in store.buffer(CID)[2]["content"]
+
+
+def test_a_call_without_an_id_is_given_one() -> None:
+    with ConversationStore(":memory:") as store:
+        turn = {"content": "", "tool_calls": [{"name": "receipt", "arguments": {}}]}
+        done = Runtime(store, saying(turn, {"content": "end"}), {"receipt": receipt}).ask(CID, "go")
+        assert isinstance(done, Answer)
+        assert len(done.artifacts) == 1
+        assert store.buffer(CID)[2]["content"] == "made"
 
 
 def test_it_runs_at_a_prompt_in_a_process_a_step(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from turnledger import (
     ArtifactsHeld,
     ArtifactsPutBack,
     ConversationNotFound,
+    ConversationStore,
     HeldLimits,
     IdempotencyConflict,
     InvalidArgument,
@@ -426,3 +427,16 @@ def test_a_dropped_artifact_is_warned_of_after_the_commit() -> None:
     with pytest.warns(ArtifactDropped):
         past.store.hold(CID, "e1", [A, B])
     past.held("a")
+
+
+def test_what_a_hold_reports_shares_nothing_with_what_is_held() -> None:
+    """Who changed the report changed what was delivered then, in this process alone."""
+    with ConversationStore(":memory:") as store:
+        store.append("c", {"role": "user", "content": "x"})
+        held = store.hold("c", "run", [{"type": "t", "payload": {"p": [1]}, "tool_call_id": "c1"}]).held
+        held[0]["payload"]["p"].append("changed")
+        more = store.write_back("c", "run", [], artifacts=[{"type": "t", "payload": {"q": [2]}}]).held
+        more[0]["payload"]["q"].append("changed")
+        done = store.write_back("c", "run", {"role": "assistant", "content": "y"})
+        assert [artifact["payload"] for artifact in done.delivered] == [{"p": [1]}, {"q": [2]}]
+        assert store.verify().ok

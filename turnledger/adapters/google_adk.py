@@ -28,6 +28,7 @@ from turnledger.adapters.extras import extra
 from turnledger.adapters.folds import Folds
 from turnledger.adapters.google_adk_artifacts import TurnledgerArtifactService
 from turnledger.adapters.google_adk_events import (
+    OWN_FUNCTIONS,
     answer_of,
     artifact_references,
     as_kept,
@@ -241,7 +242,10 @@ class TurnledgerSessionService(BaseSessionService):  # type: ignore[misc]
 
     async def _answered(self, conversation: str, story: Story, events: list[Event]) -> list[Event]:
         """The events, with what the log has of turns that were answered past ADK, if only in part."""
-        turns = [event.get_function_calls() for event in events]
+        turns = [
+            [call for call in event.get_function_calls() if call.name not in OWN_FUNCTIONS]
+            for event in events
+        ]
         past = [turn for turn in turns if any(story.answers.came_past(call.id) for call in turn)]
         versions = story.answers.versions
         asked = {

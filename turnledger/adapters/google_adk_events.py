@@ -21,7 +21,7 @@ with extra("google-adk"):
     from google.adk.sessions.state import State
     from google.genai import types
 
-_OWN_FUNCTIONS = ("adk_request_confirmation", "adk_request_credential", "adk_framework")
+OWN_FUNCTIONS = ("adk_request_confirmation", "adk_request_credential", "adk_framework")
 
 
 def as_kept(event: Event) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def messages_of(event: Event, long_running: Collection[str]) -> list[dict[str, A
 
 def _is_own(part: Mapping[str, Any]) -> bool:
     function = part.get("function_call") or part.get("function_response") or {}
-    return function.get("name") in _OWN_FUNCTIONS
+    return function.get("name") in OWN_FUNCTIONS
 
 
 def _only_responds(parts: Iterable[Mapping[str, Any]]) -> bool:

@@ -252,3 +252,19 @@ def test_a_reading_of_the_newest_events_has_a_late_result_once(database: Path) -
                 assert found in ([], [{"result": "late"}])
 
     run(main())
+
+
+def test_a_confirmation_that_the_core_was_given_may_still_be_given_to_adk(database: Path) -> None:
+    """What ADK asks itself is no message: the core's result stood in the place of the human's answer."""
+
+    async def main() -> None:
+        async with Shop(OURS, database, calls("refund"), says("Wait."), says("Refunded.")) as shop:
+            await shop.ask("Refund it")
+            made = [c for e in (await shop.session()).events for c in e.get_function_calls()]
+            [asked] = [call for call in made if call.name == "adk_request_confirmation"]
+            await given(shop, asked.id, "yes, by the core")
+            await shop.ask(answers(asked.id, "adk_request_confirmation", confirmed=True))
+            parts = [part for content in shop.last_sent for part in content.parts]
+            assert [part.function_response.name for part in parts if part.function_response] == ["refund"]
+
+    run(main())
